@@ -45,7 +45,7 @@ static int flat_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observati
 		uint32_t h = o[i].handle;
 
 		o[i].known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_HELD | GP_KNOWN_SLICE |
-		             GP_KNOWN_RUN;
+			     GP_KNOWN_RUN;
 		o[i].active = h % 8 == 0 || (now_ns >> 20 & 63) == h % 64;
 		o[i].held = g->held[h];
 		o[i].running = o[i].active && !o[i].held;
@@ -57,7 +57,7 @@ static int flat_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observati
 }
 
 static int flat_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-                    unsigned n)
+		    unsigned n)
 {
 	struct flat_gpu *g = (struct flat_gpu *)gpu;
 
@@ -85,8 +85,8 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 {
 	(void)arg;
 	attr->class = seen->key % 16 == 0  ? GP_LATENCY_CRITICAL
-	              : seen->key % 16 < 3 ? GP_UNMANAGED
-	                                   : GP_BEST_EFFORT;
+		      : seen->key % 16 < 3 ? GP_UNMANAGED
+					   : GP_BEST_EFFORT;
 	attr->priority = seen->key % 4;
 	attr->gang = seen->key % 8 == 5 ? seen->key / 32 + 1 : 0;
 }
@@ -115,12 +115,12 @@ static void begin(struct subject *s, const struct gp_policy_ops *policy, uint32_
 	struct gp_policy_choice choice;
 
 	s->gpu = (struct flat_gpu){.base = {.ops = &flat_ops,
-	                                    .info = {.name = "flat",
-	                                             .caps = caps,
-	                                             .max_held = 1u << 20,
-	                                             .slice_min_us = 1,
-	                                             .slice_max_us = 10000000}},
-	                           .ntasks = s->ntasks};
+					    .info = {.name = "flat",
+						     .caps = caps,
+						     .max_held = 1u << 20,
+						     .slice_min_us = 1,
+						     .slice_max_us = 10000000}},
+				   .ntasks = s->ntasks};
 	s->now_ns = 1;
 	s->step_ns = 1e18;
 	s->gpu.held = calloc(s->ntasks, sizeof *s->gpu.held);

@@ -27,8 +27,8 @@ static struct gp_sim_task *make_tasks(unsigned n)
 		task[i].kernel_ns = 50 * GP_NS_PER_US;
 		task[i].every_ns = 500 * GP_NS_PER_US * n; /* the same total load at every size */
 		task[i].load = i % 4 == 0   ? GP_LOAD_POISSON
-		               : i % 4 == 1 ? GP_LOAD_CLOSED
-		                            : GP_LOAD_IDLE;
+			       : i % 4 == 1 ? GP_LOAD_CLOSED
+					    : GP_LOAD_IDLE;
 	}
 	return task;
 }
@@ -67,7 +67,7 @@ static bool measure(const char *model, const struct gp_sim_device *device, unsig
 	bytes = bench_allocated_bytes() - bytes;
 	gp_policy_defaults(&gp_policy_priority, &priority);
 	if (gp_engine_new(&(struct gp_engine_config){.gpu = gp_sim_gpu(sim), .classify = classify},
-	                  &e) ||
+			  &e) ||
 	    gp_engine_set_policy(e, 0, &priority, NULL))
 		exit(1);
 	gp_sim_advance(sim, 0);

@@ -27,7 +27,7 @@ static void *obey(void *arg)
 			fprintf(stderr, "aside: %s\n", g ? gpreempt_why(g) : why);
 		else
 			fprintf(stderr, "aside: %d queues are %s the GPU\n", n,
-			        signal == SIGUSR1 ? "off" : "back on");
+				signal == SIGUSR1 ? "off" : "back on");
 	}
 	return arg;
 }

@@ -70,7 +70,7 @@ enum gpreempt_flag {
  * flag.
  */
 GPREEMPT_API int gpreempt_open(pid_t pid, unsigned flags, struct gpreempt **g, char *why,
-                               size_t size);
+			       size_t size);
 
 /*
  * Releases the queues that the handle holds, and frees the handle. NULL is allowed. Handles that
@@ -122,7 +122,7 @@ struct gpreempt_queue {
  * not attach, it returns what is visible without attaching.
  */
 GPREEMPT_API int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue,
-                                         unsigned max);
+					 unsigned max);
 
 /*
  * Holds these queues, or, with NULL and 0, all compute queues. Of each queue, `id` and `device` are
@@ -142,7 +142,7 @@ GPREEMPT_API int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_que
  * permitted, -ETIMEDOUT: the driver did not answer within 10 s, -ESRCH: the process has ended.
  */
 GPREEMPT_API int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
-                                         unsigned n);
+					 unsigned n);
 
 /*
  * Releases these queues, or, with NULL and 0, all queues that this handle holds. Queues that other
@@ -150,7 +150,7 @@ GPREEMPT_API int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreem
  * process has ended.
  */
 GPREEMPT_API int gpreempt_resume_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
-                                        unsigned n);
+					unsigned n);
 
 /* ---- the caller's own queues ------------------------------------------------------------------
  */
@@ -222,8 +222,8 @@ typedef int gpreempt_sample_fn(void *arg, const struct gpreempt_snapshot *snapsh
  * had ended before the first.
  */
 GPREEMPT_API int gpreempt_monitor(struct gpreempt *g, unsigned for_ms, unsigned every_ms,
-                                  gpreempt_sample_fn *each, void *arg,
-                                  struct gpreempt_history *history);
+				  gpreempt_sample_fn *each, void *arg,
+				  struct gpreempt_history *history);
 GPREEMPT_API void gpreempt_history_free(struct gpreempt_history *history);
 
 /* The number of queues in a sample, and how many queues came or went between two samples. */
@@ -268,7 +268,7 @@ struct gpreempt_statistics {
 /* Computes statistics from samples. The caller frees *statistics, which is NULL after a failure.
  * -ENODATA: there is no sample. */
 GPREEMPT_API int gpreempt_analyse(const struct gpreempt_history *history,
-                                  struct gpreempt_statistics **statistics);
+				  struct gpreempt_statistics **statistics);
 GPREEMPT_API void gpreempt_statistics_free(struct gpreempt_statistics *statistics);
 
 #ifdef __cplusplus

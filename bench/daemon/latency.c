@@ -105,7 +105,7 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o
 }
 
 static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-               unsigned n)
+	       unsigned n)
 {
 	uint64_t acted_ns = now(), begun_ns = watched.begun_ns;
 	int r = watched.real->act(gpu, now_ns, kind, a, n);
@@ -265,9 +265,9 @@ static const char *const way_names[] = {"events", "polling every 1 ms", "trigger
 static void put(struct gp_assignments *assignments, pid_t pid, uint8_t class)
 {
 	struct gp_assignment e = {.pid = pid,
-	                          .start_time = gp_process_start_time(pid),
-	                          .source = GP_ATTR_BY_RULE,
-	                          .attr = GP_TASK_ATTR_DEFAULT};
+				  .start_time = gp_process_start_time(pid),
+				  .source = GP_ATTR_BY_RULE,
+				  .attr = GP_TASK_ATTR_DEFAULT};
 
 	e.attr.class = class;
 	if (gp_assignments_put(assignments, &e, NULL))
@@ -275,7 +275,7 @@ static void put(struct gp_assignments *assignments, pid_t pid, uint8_t class)
 }
 
 static struct gp_device_thread *start_host(struct gp_assignments *assignments, int wake_fd,
-                                           enum way way)
+					   enum way way)
 {
 	struct gp_device_thread_config config = {
 		.assignments = assignments, .cpu = -1, .wake_fd = wake_fd, .check_lc_ns = POLL_NS};
@@ -328,7 +328,7 @@ static void wait_until_held(uint64_t before)
 }
 
 static void measure(struct gp_device_thread *thread, enum way way, int program, struct bare *bare,
-                    unsigned rounds)
+		    unsigned rounds)
 {
 	struct gp_command hint = {.kind = GP_COMMAND_HINT, .key = watched.lc_key};
 

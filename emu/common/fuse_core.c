@@ -82,7 +82,7 @@ void fuse_core_ready(void *data, struct fuse_conn_info *conn)
 }
 
 struct fuse_session *fuse_core_session(char *program, const char *name,
-                                       const struct fuse_lowlevel_ops *operations)
+				       const struct fuse_lowlevel_ops *operations)
 {
 	char options[80], *words[] = {program, "-o", options, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(3, words);

@@ -30,7 +30,7 @@ void fuse_core_ready(void *data, struct fuse_conn_info *conn);
 
 /* Creates a session with the mount's name; NULL: libfuse has printed why. */
 struct fuse_session *fuse_core_session(char *program, const char *name,
-                                       const struct fuse_lowlevel_ops *operations);
+				       const struct fuse_lowlevel_ops *operations);
 /* Serves requests with up to 512 threads, because many calls may wait. Returns when unmounted. */
 int fuse_core_serve(struct fuse_session *session);
 

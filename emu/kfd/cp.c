@@ -203,7 +203,7 @@ static void *cp_thread(void *arg)
 	while (!kfd.stopping) {
 		uint64_t next_ns = cp_advance(d, kfd_now_ns());
 		struct timespec until = {.tv_sec = (time_t)(next_ns / GP_NS_PER_S),
-		                         .tv_nsec = (long)(next_ns % GP_NS_PER_S)};
+					 .tv_nsec = (long)(next_ns % GP_NS_PER_S)};
 
 		if (next_ns == GP_NEVER)
 			pthread_cond_wait(&d->wake, &kfd.lock);

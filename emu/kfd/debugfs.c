@@ -67,7 +67,7 @@ static void dump_queues(FILE *out, const struct process *p)
 		if (is_compute(q))
 			copies = q->device->model->xccs;
 		fprintf(out, "  %s queue on device %x\n", is_compute(q) ? "Compute" : "SDMA",
-		        q->device->gpu_id);
+			q->device->gpu_id);
 		fill_mqd(mqd, q);
 		for (uint32_t i = 0; i < copies; i++)
 			dump(out, mqd, is_compute(q) ? KFD_MQD_COMPUTE_DWORDS : SDMA_DWORDS);
@@ -126,8 +126,8 @@ static uint32_t dump_list(FILE *out, const struct device *d)
 			if (q->device != d || !q->mapped)
 				continue;
 			fprintf(out, "  %.8x: %08x %08x %08x %08x %08x %08x %08x %08x\n", n * 32,
-			        0xc005a200u, 0u, (uint32_t)q->doorbell << 2, q->id, p->pasid, 0u,
-			        (uint32_t)q->wptr, (uint32_t)(q->wptr >> 32));
+				0xc005a200u, 0u, (uint32_t)q->doorbell << 2, q->id, p->pasid, 0u,
+				(uint32_t)q->wptr, (uint32_t)(q->wptr >> 32));
 			n++;
 		}
 	return n;

@@ -122,7 +122,7 @@ int event_info(struct call *call, struct process *p, struct kfd_dbg_trap *args)
 	if (mask == KFD_EC_PROCESS_RUNTIME) {
 		size = sizeof(p->runtime);
 		if (memory_write(call->pid, args->query_exception_info.info_ptr, &p->runtime,
-		                 room < size ? room : size))
+				 room < size ? room : size))
 			return -EFAULT;
 	}
 	args->query_exception_info.info_size = size;

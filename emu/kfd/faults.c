@@ -105,7 +105,7 @@ static int add_rule(char **word, enum rule_kind kind)
 {
 	struct fault_rule rule = {.kind = kind, .count = 1};
 	bool parsed = kind == KIND_DELAY ? parse_time(word[2], &rule.value)
-	                                 : parse_number(word[2], &rule.value);
+					 : parse_number(word[2], &rule.value);
 
 	if (!word[1] || !parsed || (word[3] && !parse_number(word[3], &rule.count)) ||
 	    (word[3] && word[4] && !parse_number(word[4], &rule.after)) || !rule.count)

@@ -152,9 +152,9 @@ static void count_refusal(int error)
 	char name[32];
 
 	snprintf(name, sizeof(name), "refused_%s",
-	         error == KFD_ERESTARTSYS ? "ERESTARTSYS"
-	         : error == KFD_ENOTSUPP  ? "ENOTSUPP"
-	                                  : strerrorname_np(error));
+		 error == KFD_ERESTARTSYS ? "ERESTARTSYS"
+		 : error == KFD_ENOTSUPP  ? "ENOTSUPP"
+					  : strerrorname_np(error));
 	count_add(name, 1);
 }
 
@@ -169,7 +169,7 @@ int ioctl_run(struct call *call, unsigned int cmd, void *data)
 	result = is_known(nr) ? check_caller(call, nr) : -ENOTTY;
 	if (!result)
 		result = table[nr].run ? run_faulty(call, nr, data)
-		                       : -EOPNOTSUPP; /* the driver has it, this does not */
+				       : -EOPNOTSUPP; /* the driver has it, this does not */
 	if (result < 0)
 		count_refusal(-result);
 	kfd_unlock();

@@ -105,7 +105,7 @@ struct process {
 	pid_t pid;
 	int pidfd;
 	int memory; /* /proc/PID/mem: of the program that opened the device, not of one after exec
-	             */
+		     */
 	uint32_t refs;
 	bool dead;              /* process_find() does not return it */
 	bool locked;            /* the driver's p->mutex */

@@ -105,20 +105,20 @@ static struct search find(const struct kfd_emu *emu, struct search search)
 }
 
 uint64_t kfd_emu_queue_number(const struct kfd_emu *emu, pid_t pid, uint32_t queue,
-                              const char *field)
+			      const char *field)
 {
 	return find(emu, (struct search){.key = "pid",
-	                                 .wanted = (uint64_t)pid,
-	                                 .second = "queue",
-	                                 .wanted_second = queue,
-	                                 .field = field})
-	        .first;
+					 .wanted = (uint64_t)pid,
+					 .second = "queue",
+					 .wanted_second = queue,
+					 .field = field})
+		.first;
 }
 
 uint64_t kfd_emu_process_number(const struct kfd_emu *emu, pid_t pid, const char *field)
 {
 	return find(emu, (struct search){.key = "process", .wanted = (uint64_t)pid, .field = field})
-	        .first;
+		.first;
 }
 
 uint64_t kfd_emu_device_number(const struct kfd_emu *emu, uint32_t device, const char *field)
@@ -129,7 +129,7 @@ uint64_t kfd_emu_device_number(const struct kfd_emu *emu, uint32_t device, const
 uint64_t kfd_emu_process_sum(const struct kfd_emu *emu, pid_t pid, const char *field)
 {
 	return find(emu, (struct search){.key = "pid", .wanted = (uint64_t)pid, .field = field})
-	        .sum;
+		.sum;
 }
 
 uint32_t kfd_emu_queues(const struct kfd_emu *emu, pid_t pid)

@@ -31,7 +31,7 @@ int kfd_emu_stop(struct kfd_emu *emu);
 
 /* One command for the file `control`. 0 or -errno. */
 __attribute__((format(printf, 2, 3))) int kfd_emu_control(const struct kfd_emu *emu,
-                                                          const char *format, ...);
+							  const char *format, ...);
 
 /* The file `state`, as JSON; the caller frees it. NULL: it cannot be read. */
 char *kfd_emu_state(const struct kfd_emu *emu);
@@ -42,7 +42,7 @@ uint64_t kfd_emu_count(const struct kfd_emu *emu, const char *name);
 
 /* Numbers of `state`; true is 1. UINT64_MAX: there is no such queue, process or field. */
 uint64_t kfd_emu_queue_number(const struct kfd_emu *emu, pid_t pid, uint32_t queue,
-                              const char *field);
+			      const char *field);
 uint64_t kfd_emu_process_number(const struct kfd_emu *emu, pid_t pid, const char *field);
 uint64_t kfd_emu_device_number(const struct kfd_emu *emu, uint32_t device, const char *field);
 /* Of all queues of a process; 0 if there is none. */

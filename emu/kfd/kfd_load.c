@@ -45,11 +45,11 @@ static const struct argp_option options[] = {
 	{"steps", 's', "N", 0, "Steps of a packet (1)", 0},
 	{"seconds", OPT_SECONDS, "S", 0, "End after this time", 0},
 	{"period", 'p', "US", 0,
-         "Submit a packet at this interval and wait for it; prints `latency US`", 0},
+	 "Submit a packet at this interval and wait for it; prints `latency US`", 0},
 	{"idle", OPT_IDLE, NULL, 0, "Submit nothing", 0},
 	{"churn", OPT_CHURN, "MS", 0, "Destroy a queue and create it again at this interval", 0},
 	{"no-runtime", OPT_NO_RUNTIME, NULL, 0, "Without RUNTIME_ENABLE, as programs without ROCr",
-         0},
+	 0},
 	{"drop-to", OPT_DROP, "UID", 0, "Become this user first", 0},
 	{0},
 };
@@ -111,7 +111,7 @@ static void on_signal(int number)
 static void pause_us(uint64_t us)
 {
 	struct timespec time = {.tv_sec = (time_t)(us / 1000000),
-	                        .tv_nsec = (long)(us % 1000000) * 1000};
+				.tv_nsec = (long)(us % 1000000) * 1000};
 
 	nanosleep(&time, NULL);
 }
@@ -119,7 +119,7 @@ static void pause_us(uint64_t us)
 static bool is_over(const struct load_queue *q, uint64_t start_ns)
 {
 	if (stopped || (env.seconds > 0 &&
-	                now_ns() - start_ns >= (uint64_t)(env.seconds * (double)GP_NS_PER_S)))
+			now_ns() - start_ns >= (uint64_t)(env.seconds * (double)GP_NS_PER_S)))
 		return true;
 	for (uint32_t i = 0; i < env.queues; i++)
 		if (!env.packets || q[i].submitted < env.packets)

@@ -28,7 +28,7 @@ static int call(int fd, unsigned long cmd, void *args)
 static void *map(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
@@ -56,7 +56,7 @@ static uint32_t property(uint32_t node, const char *file, const char *name)
 	FILE *in;
 
 	snprintf(path, sizeof(path), "%s/topology/nodes/%u/%s", root ? root : "/sys/class/kfd/kfd",
-	         node, file);
+		 node, file);
 	in = fopen(path, "re");
 	if (!in)
 		err(1, "%s", path);
@@ -99,7 +99,7 @@ struct gpu load_gpu(int fd, uint32_t index)
 void load_runtime(int fd, bool enable)
 {
 	struct kfd_runtime_enable args = {.r_debug = (uint64_t)(uintptr_t)&load_runtime,
-	                                  .mode_mask = enable};
+					  .mode_mask = enable};
 
 	if (call(fd, KFD_IOC_RUNTIME_ENABLE, &args))
 		err(1, "RUNTIME_ENABLE");
@@ -114,15 +114,15 @@ static uint64_t units(const struct load_queue *q)
 }
 
 void queue_open(int fd, const struct gpu *gpu, struct load_queue *q, uint32_t type,
-                uint32_t priority)
+		uint32_t priority)
 {
 	struct kfd_create_queue args = {.ring_size = RING_SIZE,
-	                                .gpu_id = gpu->gpu_id,
-	                                .queue_type = type,
-	                                .queue_percentage = 100,
-	                                .queue_priority = priority,
-	                                .ctx_save_restore_size = gpu->cwsr_size,
-	                                .ctl_stack_size = gpu->ctl_stack_size};
+					.gpu_id = gpu->gpu_id,
+					.queue_type = type,
+					.queue_percentage = 100,
+					.queue_priority = priority,
+					.ctx_save_restore_size = gpu->cwsr_size,
+					.ctl_stack_size = gpu->ctl_stack_size};
 
 	memset(q, 0, sizeof(*q));
 	q->type = type;

@@ -35,7 +35,7 @@ int load_open(void);
 struct gpu load_gpu(int fd, uint32_t index);
 void load_runtime(int fd, bool enable);
 void queue_open(int fd, const struct gpu *gpu, struct load_queue *q, uint32_t type,
-                uint32_t priority);
+		uint32_t priority);
 void queue_close(int fd, struct load_queue *q);
 void queue_submit(int fd, struct load_queue *q, uint32_t steps);
 /* Packets that may still be put into the ring. */

@@ -51,7 +51,7 @@ static bool is_mapped(const struct process *p, uint64_t address, uint64_t size)
 }
 
 static int check_buffers(const struct process *p, const struct device *d,
-                         const struct kfd_create_queue *args)
+			 const struct kfd_create_queue *args)
 {
 	if (!is_mapped(p, args->write_pointer_address, 8) ||
 	    !is_mapped(p, args->read_pointer_address, 8) ||
@@ -65,9 +65,9 @@ static int check_buffers(const struct process *p, const struct device *d,
 	    args->ctx_save_restore_size < d->sizes.cwsr)
 		return -EINVAL;
 	return is_mapped(p, args->ctx_save_restore_address,
-	                 (uint64_t)(args->ctx_save_restore_size + d->sizes.debug) * d->model->xccs)
-	               ? 0
-	               : -EINVAL;
+			 (uint64_t)(args->ctx_save_restore_size + d->sizes.debug) * d->model->xccs)
+		       ? 0
+		       : -EINVAL;
 }
 
 static uint32_t queues_on(const struct process *p, const struct device *d)
@@ -89,7 +89,7 @@ static uint32_t free_id(const struct process *p)
 }
 
 static struct queue *make_queue(struct process *p, struct device *d, uint32_t id,
-                                const struct kfd_create_queue *args)
+				const struct kfd_create_queue *args)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	uint64_t index = 0;
@@ -102,7 +102,7 @@ static struct queue *make_queue(struct process *p, struct device *d, uint32_t id
 		.id = id,
 		.serial = kfd.next_serial++,
 		.type = args->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID ? KFD_QUEUE_SDMA
-	                                                             : args->queue_type,
+								     : args->queue_type,
 		.ring = args->ring_base_address,
 		.rptr = args->read_pointer_address,
 		.wptr = args->write_pointer_address,

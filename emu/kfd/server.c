@@ -56,7 +56,7 @@ void kfd_changed(void)
 void kfd_sleep_ns(uint64_t ns)
 {
 	struct timespec time = {.tv_sec = (time_t)(ns / GP_NS_PER_S),
-	                        .tv_nsec = (long)(ns % GP_NS_PER_S)};
+				.tv_nsec = (long)(ns % GP_NS_PER_S)};
 
 	if (!ns)
 		return;
@@ -92,7 +92,7 @@ static int wait_changes(struct call *call, bool (*is_so)(const void *arg), const
 	while (!is_so(arg)) {
 		uint64_t until_ns = kfd_now_ns() + 100 * GP_NS_PER_MS;
 		struct timespec until = {.tv_sec = (time_t)(until_ns / GP_NS_PER_S),
-		                         .tv_nsec = (long)(until_ns % GP_NS_PER_S)};
+					 .tv_nsec = (long)(until_ns % GP_NS_PER_S)};
 
 		if (call->interrupted || fuse_session_exited(kfd.session))
 			return -EINTR;
@@ -159,7 +159,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 /* For O_TRUNC, as a shell opens files. */
 static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-                       struct fuse_file_info *fi)
+		       struct fuse_file_info *fi)
 {
 	(void)attr;
 	(void)to_set;
@@ -167,7 +167,7 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 }
 
 static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                       struct fuse_file_info *fi)
+		       struct fuse_file_info *fi)
 {
 	struct node folder = node_of(ino), child;
 	char buffer[4096], name[64];
@@ -284,7 +284,7 @@ static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                    struct fuse_file_info *fi)
+		    struct fuse_file_info *fi)
 {
 	enum node_kind kind = node_of(ino).kind;
 
@@ -300,15 +300,15 @@ static struct call call_of(fuse_req_t req, const struct fuse_file_info *fi)
 	pid_t thread = fuse_req_ctx(req)->pid;
 
 	return (struct call){.req = req,
-	                     .file = file,
-	                     .process = file->process,
-	                     .thread = thread,
-	                     .pid = process_of(thread)};
+			     .file = file,
+			     .process = file->process,
+			     .thread = thread,
+			     .pid = process_of(thread)};
 }
 
 /* A doorbell: the queue's write index, written where CREATE_QUEUE said. */
 static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_t size,
-                          off_t offset)
+			  off_t offset)
 {
 	struct call call = call_of(req, fi);
 	int result;
@@ -323,7 +323,7 @@ static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_
 }
 
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
-                     struct fuse_file_info *fi)
+		     struct fuse_file_info *fi)
 {
 	enum node_kind kind = node_of(ino).kind;
 	int result = -EINVAL;
@@ -340,7 +340,7 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
  * and writes the caller's memory itself.
  */
 static int copy_in(const struct call *call, unsigned int cmd, uint64_t arg, const void *in,
-                   void *data)
+		   void *data)
 {
 	if (!ioctl_copies_in(cmd))
 		return 0;
@@ -352,7 +352,7 @@ static int copy_in(const struct call *call, unsigned int cmd, uint64_t arg, cons
 }
 
 static void reply(const struct call *call, unsigned int cmd, uint64_t arg, int result,
-                  const void *in, const void *data)
+		  const void *in, const void *data)
 {
 	bool copies = ioctl_copies_out(cmd), fuse_copies = _IOC_DIR(cmd) & _IOC_READ;
 
@@ -364,8 +364,8 @@ static void reply(const struct call *call, unsigned int cmd, uint64_t arg, int r
 }
 
 static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
-                     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-                     size_t out_size)
+		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		     size_t out_size)
 {
 	uint64_t data[MAX_ARGUMENT / 8] = {0}, address = (uint64_t)(uintptr_t)arg;
 	struct call call;
@@ -404,7 +404,7 @@ enum { OPT_SUSPEND = 256, OPT_RESUME, OPT_STEP, OPT_SLOTS, OPT_RULE, OPT_NO_FW, 
 
 static const struct argp_option options[] = {
 	{"gpu", 'g', "MODEL", 0, "A GPU: mi250 (default), mi300x, vega20, navi31; several times",
-         0},
+	 0},
 	{"suspend-us", OPT_SUSPEND, "US", 0, "A run list without the suspended queues (100)", 0},
 	{"resume-us", OPT_RESUME, "US", 0, "Any other run list (50)", 0},
 	{"step-us", OPT_STEP, "US", 0, "A step of a packet (100)", 0},
@@ -428,7 +428,7 @@ static void set(struct argp_state *state, const char *name, const char *arg)
 static void add_device(struct argp_state *state, const char *option)
 {
 	static const uint32_t ids[MAX_DEVICES] = {51110, 4098,  33211, 17,
-	                                          60231, 25034, 9001,  44872};
+						  60231, 25034, 9001,  44872};
 	struct device *d = &kfd.device[kfd.ndevices];
 	const struct model *model = model_find(option);
 
@@ -436,9 +436,9 @@ static void add_device(struct argp_state *state, const char *option)
 		argp_error(state, "no such GPU, or too many: %s", option);
 	else
 		*d = (struct device){.model = model,
-		                     .index = kfd.ndevices,
-		                     .gpu_id = ids[kfd.ndevices],
-		                     .sizes = model_sizes(model)};
+				     .index = kfd.ndevices,
+				     .gpu_id = ids[kfd.ndevices],
+				     .sizes = model_sizes(model)};
 	kfd.ndevices++;
 }
 

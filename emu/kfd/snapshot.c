@@ -45,7 +45,7 @@ int snapshot_queues(struct call *call, struct process *target, struct kfd_dbg_tr
 }
 
 static struct kfd_device_snapshot_entry device_entry(const struct process *p,
-                                                     const struct device *d)
+						     const struct device *d)
 {
 	const struct model *m = d->model;
 
@@ -116,13 +116,13 @@ int node_apertures(struct call *call, void *data)
 	memset(all, 0, sizeof(all));
 	for (uint32_t i = 0; i < n; i++)
 		all[i] = (struct apertures){LDS_BASE,
-		                            LDS_BASE + 0xffffffff,
-		                            SCRATCH_BASE,
-		                            SCRATCH_BASE + 0xffffffff,
-		                            0x4000,
-		                            GPUVM_LIMIT,
-		                            kfd.device[i].gpu_id,
-		                            0};
+					    LDS_BASE + 0xffffffff,
+					    SCRATCH_BASE,
+					    SCRATCH_BASE + 0xffffffff,
+					    0x4000,
+					    GPUVM_LIMIT,
+					    kfd.device[i].gpu_id,
+					    0};
 	args->num_of_nodes = n;
 	return memory_write(call->pid, args->apertures_ptr, all, n * sizeof(all[0]));
 }

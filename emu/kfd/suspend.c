@@ -85,7 +85,7 @@ static uint32_t suspend_on(struct process *p, struct device *d, struct ids *ids,
 
 /* Also what was skipped loses its exceptions, or is marked as failed. */
 static uint32_t load_without_suspended(struct process *p, struct device *d, struct ids *ids,
-                                       uint32_t count, uint64_t clear)
+				       uint32_t count, uint64_t clear)
 {
 	int error = device_cycle(d, kfd.suspend_ns);
 
@@ -124,7 +124,7 @@ static uint32_t suspend_all(struct process *p, struct ids *ids, uint64_t clear)
 int suspend_queues(struct call *call, struct process *target, struct kfd_dbg_trap *args)
 {
 	struct ids ids = {.address = args->suspend_queues.queue_array_ptr,
-	                  .count = args->suspend_queues.num_queues};
+			  .count = args->suspend_queues.num_queues};
 	uint32_t total;
 	int result;
 
@@ -180,7 +180,7 @@ static uint32_t resume_on(struct process *p, struct device *d, struct ids *ids)
 }
 
 static uint32_t load_with_resumed(struct process *p, struct device *d, struct ids *ids,
-                                  uint32_t count)
+				  uint32_t count)
 {
 	if (!device_cycle(d, kfd.resume_ns))
 		return count;
@@ -220,7 +220,7 @@ int resume_all(struct process *target)
 int resume_queues(struct call *call, struct process *target, struct kfd_dbg_trap *args)
 {
 	struct ids ids = {.address = args->resume_queues.queue_array_ptr,
-	                  .count = args->resume_queues.num_queues};
+			  .count = args->resume_queues.num_queues};
 	int result;
 
 	if (!ids.address)

@@ -8,19 +8,19 @@ static void print_properties(const struct device *d, FILE *out)
 	const struct model *m = d->model;
 
 	fprintf(out,
-	        "cpu_cores_count 0\nsimd_count %u\nmax_waves_per_simd %u\nwave_front_size %u\n"
-	        "array_count %u\nsimd_arrays_per_engine %u\ncu_per_simd_array %u\nsimd_per_cu %u\n"
-	        "gfx_target_version %u\nvendor_id %u\ndevice_id %u\nlocation_id %u\ndomain 0\n"
-	        "drm_render_minor %u\n",
-	        m->cus * m->simds_per_cu, m->waves_per_simd, m->mes ? 32u : 64u,
-	        m->arrays * m->xccs, m->arrays_per_engine, m->cus / m->arrays, m->simds_per_cu,
-	        m->gfx_target_version, 0x1002u, m->device_id, (d->index + 1) << 8, 128 + d->index);
+		"cpu_cores_count 0\nsimd_count %u\nmax_waves_per_simd %u\nwave_front_size %u\n"
+		"array_count %u\nsimd_arrays_per_engine %u\ncu_per_simd_array %u\nsimd_per_cu %u\n"
+		"gfx_target_version %u\nvendor_id %u\ndevice_id %u\nlocation_id %u\ndomain 0\n"
+		"drm_render_minor %u\n",
+		m->cus * m->simds_per_cu, m->waves_per_simd, m->mes ? 32u : 64u,
+		m->arrays * m->xccs, m->arrays_per_engine, m->cus / m->arrays, m->simds_per_cu,
+		m->gfx_target_version, 0x1002u, m->device_id, (d->index + 1) << 8, 128 + d->index);
 	fprintf(out,
-	        "num_sdma_engines 2\nnum_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 8\n"
-	        "num_cp_queues %u\ncwsr_size %u\nctl_stack_size %u\nfw_version %u\n"
-	        "capability %u\ndebug_prop 1495\nunique_id %u\nnum_xcc %u\n",
-	        m->cp_queues, d->sizes.cwsr, d->sizes.control_stack, m->fw_version,
-	        model_capability(m), 0xe5000000u + d->index, m->xccs);
+		"num_sdma_engines 2\nnum_sdma_xgmi_engines 0\nnum_sdma_queues_per_engine 8\n"
+		"num_cp_queues %u\ncwsr_size %u\nctl_stack_size %u\nfw_version %u\n"
+		"capability %u\ndebug_prop 1495\nunique_id %u\nnum_xcc %u\n",
+		m->cp_queues, d->sizes.cwsr, d->sizes.control_stack, m->fw_version,
+		model_capability(m), 0xe5000000u + d->index, m->xccs);
 }
 
 static bool print_topology(struct node n, FILE *out)

@@ -10,7 +10,7 @@ static bool needs_runtime(uint32_t op)
 }
 
 static struct process *find_target(struct call *call, uint32_t op, pid_t thread,
-                                   const struct task *task, int *error)
+				   const struct task *task, int *error)
 {
 	struct process *target;
 	struct task leader;
@@ -18,8 +18,8 @@ static struct process *find_target(struct call *call, uint32_t op, pid_t thread,
 	*error = -EINVAL;
 	if (op == KFD_DBG_ENABLE && thread != call->thread && task->tracer == call->thread)
 		return task_read(task->pid, &leader) && leader.has_mm
-		               ? process_create(task->pid, error)
-		               : NULL;
+			       ? process_create(task->pid, error)
+			       : NULL;
 	*error = -ESRCH;
 	target = process_find(task->pid);
 	if (target)
@@ -44,8 +44,8 @@ static bool is_allowed(const struct call *call, const struct process *target, ui
 static int check_state(const struct process *target, const struct kfd_dbg_trap *args)
 {
 	uint32_t gpu_id = args->op == KFD_DBG_SET_NODE_ADDRESS_WATCH
-	                          ? args->set_node_address_watch.gpu_id
-	                          : args->clear_node_address_watch.gpu_id;
+				  ? args->set_node_address_watch.gpu_id
+				  : args->clear_node_address_watch.gpu_id;
 
 	if (args->op != KFD_DBG_ENABLE && !target->debugged)
 		return -EINVAL;

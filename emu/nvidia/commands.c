@@ -65,9 +65,9 @@ static uint32_t id_info(struct call *call)
 	for (uint32_t i = 0; i < rm.engine.ngpus; i++)
 		if (rm.engine.gpu[i].gpu_id == info->gpu_id) {
 			*info = (struct nv0000_id_info){.gpu_id = info->gpu_id,
-			                                .device_instance = i,
-			                                .gpu_instance = i,
-			                                .numa_id = -1};
+							.device_instance = i,
+							.gpu_instance = i,
+							.numa_id = -1};
 			return NV_OK;
 		}
 	return NV_ERR_INVALID_ARGUMENT;
@@ -301,7 +301,7 @@ static uint32_t set_interleave(struct call *call)
 
 static const struct command commands[] = {
 	{NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, "build_version", CLIENT, 1032, READS,
-         build_version},
+	 build_version},
 	{NV0000_CTRL_CMD_GPU_GET_ATTACHED_IDS, "attached_ids", CLIENT, 128, READS, attached_ids},
 	{NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, "probed_ids", CLIENT, 384, READS, probed_ids},
 	{NV0000_CTRL_CMD_GPU_GET_PCI_INFO, "pci_info", CLIENT, 12, READS, pci_info},
@@ -311,19 +311,19 @@ static const struct command commands[] = {
 	{NV2080_CTRL_CMD_GPU_GET_ID, "gpu_id", SUB, 4, READS | NO_GPU, gpu_id},
 	{NV2080_CTRL_CMD_GPU_GET_PIDS, "pids", SUB, 3812, 0, gpu_pids},
 	{NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, "disable", SUB, 536, READS | FIRMWARE,
-         disable_channels},
+	 disable_channels},
 	{NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, "preemption_mode", SUB, 32, READS | FIRMWARE,
-         preemption_mode},
+	 preemption_mode},
 	{NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, "token", KIND_CHANNEL, 4, 0, submit_token},
 	{NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE, "channel_state", KIND_DIAG, 16, FIRMWARE,
-         channel_state},
+	 channel_state},
 	{NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, "schedule", GROUP, 3, FIRMWARE, schedule},
 	{NVA06C_CTRL_CMD_SET_TIMESLICE, "set_timeslice", GROUP, 8, FIRMWARE, set_timeslice},
 	{NVA06C_CTRL_CMD_GET_TIMESLICE, "get_timeslice", GROUP, 8, 0, get_timeslice},
 	{NVA06C_CTRL_CMD_PREEMPT, "preempt", GROUP, 8, FIRMWARE, preempt},
 	{NVA06C_CTRL_CMD_GET_INFO, "get_info", GROUP, 4, 0, group_info},
 	{NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, "set_interleave", GROUP, 4, FIRMWARE | COMMAND_NICE,
-         set_interleave},
+	 set_interleave},
 };
 
 const struct command *command_at(size_t i)

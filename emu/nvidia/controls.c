@@ -85,7 +85,7 @@ static uint32_t check_target(const struct call *call, const struct command *comm
 static void wait_for_firmware(const struct gpu *gpu, uint64_t latency_ns)
 {
 	struct timespec time = {.tv_sec = (time_t)(latency_ns / GP_NS_PER_S),
-	                        .tv_nsec = (long)(latency_ns % GP_NS_PER_S)};
+				.tv_nsec = (long)(latency_ns % GP_NS_PER_S)};
 	pthread_mutex_t *firmware = &rm.firmware[gpu->index];
 
 	rm_unlock();
@@ -97,11 +97,11 @@ static void wait_for_firmware(const struct gpu *gpu, uint64_t latency_ns)
 }
 
 static uint32_t run_command(struct call *call, const struct nv_rm_control *c,
-                            const struct command *command, int *error)
+			    const struct command *command, int *error)
 {
 	struct fault fault = fault_take(c->cmd, call->caller->pid);
 	bool enables = c->cmd == NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS &&
-	               !call->params.disable_channels.disable;
+		       !call->params.disable_channels.disable;
 	uint64_t latency_ns = fault_latency_ns(c->cmd, enables);
 	uint32_t status;
 

@@ -28,7 +28,7 @@ int emu_stop(struct emu *emu);
 
 /* One command for the file `control`. 0 or -errno. */
 __attribute__((format(printf, 2, 3))) int emu_control(const struct emu *emu, const char *format,
-                                                      ...);
+						      ...);
 
 /* The file `state`, as JSON; the caller frees it. NULL: it cannot be read. */
 char *emu_state(const struct emu *emu);

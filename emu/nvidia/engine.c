@@ -286,13 +286,13 @@ static void gpu_init(struct gpu *gpu, uint32_t index, uint64_t now_ns)
 		struct runlist *r = &gpu->runlist[i];
 
 		*r = (struct runlist){.gpu = gpu,
-		                      .switch_ns = i ? COPY_SWITCH_NS : gp_sim_h200.switch_ns,
-		                      .switch_idle_ns =
-		                              i ? COPY_SWITCH_NS : gp_sim_h200.switch_idle_ns,
-		                      .refill_cost_ns = i ? 0 : gp_sim_h200.refill_ns,
-		                      .now_ns = now_ns,
-		                      .phase_ns = now_ns,
-		                      .event_ns = GP_NEVER};
+				      .switch_ns = i ? COPY_SWITCH_NS : gp_sim_h200.switch_ns,
+				      .switch_idle_ns =
+					      i ? COPY_SWITCH_NS : gp_sim_h200.switch_idle_ns,
+				      .refill_cost_ns = i ? 0 : gp_sim_h200.refill_ns,
+				      .now_ns = now_ns,
+				      .phase_ns = now_ns,
+				      .event_ns = GP_NEVER};
 	}
 }
 
@@ -517,7 +517,7 @@ void channel_disable(struct channel *c, bool finish, bool rewind)
 {
 	struct runlist *r = c->group->runlist;
 	bool on_hardware = r->phase == PHASE_RUN && r->loaded == c->group &&
-	                   c->group->current == c && c->in_kernel;
+			   c->group->current == c && c->in_kernel;
 
 	keep_books(r);
 	if (rewind)

@@ -280,9 +280,9 @@ static int undo(char **word)
 		for (struct object *o = c->objects; o && c->pid == (pid_t)pid; o = o->next)
 			if (o->kind == KIND_GROUP)
 				group_set_slice(o->group,
-				                o->group->engine_type == NV2080_ENGINE_TYPE_GR0
-				                        ? gp_sim_h200.slice_us
-				                        : gp_sim_h200.slice_us / 2);
+						o->group->engine_type == NV2080_ENGINE_TYPE_GR0
+							? gp_sim_h200.slice_us
+							: gp_sim_h200.slice_us / 2);
 	pthread_cond_broadcast(&rm.engine.changed);
 	return 0;
 }
@@ -290,8 +290,8 @@ static int undo(char **word)
 void control_h200(void)
 {
 	char *lines[][3] = {{"", "set_timeslice", "273us"}, {"", "disable", "696us"},
-	                    {"", "enable", "423us"},        {"", "schedule", "212us"},
-	                    {"", "preempt", "440us"},       {"", "set_interleave", "273us"}};
+			    {"", "enable", "423us"},        {"", "schedule", "212us"},
+			    {"", "preempt", "440us"},       {"", "set_interleave", "273us"}};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char *word[4] = {lines[i][0], lines[i][1], lines[i][2], NULL};

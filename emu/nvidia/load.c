@@ -114,7 +114,7 @@ static void on_signal(int number)
 static bool is_over(const struct program *p, uint64_t start_ns)
 {
 	if (stopped || (env.seconds > 0 &&
-	                now_ns() - start_ns >= (uint64_t)(env.seconds * (double)GP_NS_PER_S)))
+			now_ns() - start_ns >= (uint64_t)(env.seconds * (double)GP_NS_PER_S)))
 		return true;
 	return env.count && p->context[0].submitted >= env.count;
 }
@@ -174,14 +174,14 @@ static void work_periodically(struct program *p, uint64_t *next_ns)
 		*next_ns += env.period_us * GP_NS_PER_US;
 	}
 	usleep((useconds_t)((*next_ns - t) / GP_NS_PER_US < 20000 ? (*next_ns - t) / GP_NS_PER_US
-	                                                          : 20000));
+								  : 20000));
 }
 
 static void work(struct program *p)
 {
 	uint64_t start_ns = now_ns(), next_ns = start_ns;
 	struct plan plan = {first(start_ns, env.grow_ms), first(start_ns, env.shrink_ms),
-	                    first(start_ns, env.reset_ms)};
+			    first(start_ns, env.reset_ms)};
 
 	while (!is_over(p, start_ns)) {
 		follow_plan(p, &plan);
@@ -209,7 +209,7 @@ static bool check(const struct program *p, const struct context *c)
 	       query.run_ns,
 	       right                       ? "ok"
 	       : query.done < c->submitted ? "unfinished"
-	                                   : "WRONG");
+					   : "WRONG");
 	return right;
 }
 
@@ -251,10 +251,10 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	become_user();
 	p = (struct program){.next_handle = env.handles,
-	                     .random_handles = env.random_handles,
-	                     .seed = (uint64_t)getpid(),
-	                     .gpus = env.gpus,
-	                     .computes = !env.no_compute};
+			     .random_handles = env.random_handles,
+			     .seed = (uint64_t)getpid(),
+			     .gpus = env.gpus,
+			     .computes = !env.no_compute};
 	program_open(&p, env.memory);
 	for (uint32_t i = 0; i < env.contexts; i++)
 		context_add(&p);

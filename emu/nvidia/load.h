@@ -44,6 +44,6 @@ void context_remove(struct program *p); /* the newest */
 void context_set_slice(const struct program *p, const struct context *c, uint64_t us);
 void context_submit(const struct program *p, struct context *c, uint64_t kernel_ns);
 struct emu_query context_query(const struct program *p, const struct context *c, uint64_t done,
-                               uint32_t timeout_us);
+			       uint32_t timeout_us);
 
 #endif

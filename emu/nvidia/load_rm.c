@@ -17,7 +17,7 @@ static uint32_t new_handle(struct program *p)
 }
 
 static uint32_t make(struct program *p, uint32_t parent, uint32_t class, void *params,
-                     uint32_t size)
+		     uint32_t size)
 {
 	uint32_t handle = new_handle(p);
 	uint32_t status = rm_call_alloc(p->fd, p->client, parent, &handle, class, params, size);
@@ -52,7 +52,7 @@ void program_open(struct program *p, uint64_t memory)
 }
 
 static uint32_t make_group(struct program *p, uint32_t gpu, uint32_t engine_type, int channels,
-                           uint32_t *first)
+			   uint32_t *first)
 {
 	struct emu_group_alloc group = {.engine_type = engine_type};
 	uint32_t handle = make(p, p->device[gpu], KEPLER_CHANNEL_GROUP_A, &group, sizeof(group));
@@ -75,7 +75,7 @@ void context_set_slice(const struct program *p, const struct context *c, uint64_
 {
 	struct nva06c_timeslice slice = {.us = us};
 	uint32_t status = rm_call_control(p->fd, p->client, c->group, NVA06C_CTRL_CMD_SET_TIMESLICE,
-	                                  &slice, sizeof(slice));
+					  &slice, sizeof(slice));
 
 	if (status)
 		errx(1, "SET_TIMESLICE: status 0x%x", status);
@@ -90,12 +90,12 @@ void context_add(struct program *p)
 	*c = (struct context){.gpu = p->ncontexts % p->gpus, .digest = EMU_DIGEST_START};
 	if (p->computes) {
 		c->group = make_group(p, c->gpu, NV2080_ENGINE_TYPE_GR0, COMPUTE_CHANNELS,
-		                      &c->channel);
+				      &c->channel);
 		context_set_slice(p, c, CUDA_SLICE_US);
 	}
 	for (uint32_t i = 0; i < COPY_GROUPS; i++)
 		c->copy_group[i] = make_group(p, c->gpu, NV2080_ENGINE_TYPE_COPY0 + i,
-		                              COPY_CHANNELS, p->computes || i ? NULL : &c->channel);
+					      COPY_CHANNELS, p->computes || i ? NULL : &c->channel);
 	p->ncontexts++;
 }
 
@@ -122,12 +122,12 @@ void context_submit(const struct program *p, struct context *c, uint64_t kernel_
 }
 
 struct emu_query context_query(const struct program *p, const struct context *c, uint64_t done,
-                               uint32_t timeout_us)
+			       uint32_t timeout_us)
 {
 	struct emu_query query = {.client = p->client,
-	                          .channel = c->channel,
-	                          .wait_done = done,
-	                          .timeout_us = timeout_us};
+				  .channel = c->channel,
+				  .wait_done = done,
+				  .timeout_us = timeout_us};
 
 	if (ioctl(p->fd, EMU_QUERY, &query))
 		err(1, "query");

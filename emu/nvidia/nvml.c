@@ -66,14 +66,14 @@ EXPORT int nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length);
 EXPORT int nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci);
 EXPORT int nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor);
 EXPORT int nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
-                                           nvmlProcessUtilizationSample_t *sample, unsigned *count,
-                                           unsigned long long last_us);
+					   nvmlProcessUtilizationSample_t *sample, unsigned *count,
+					   unsigned long long last_us);
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
-                                                   nvmlProcessInfo_t *info);
+						   nvmlProcessInfo_t *info);
 EXPORT int nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending);
 EXPORT int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned *count);
 EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
-                                               nvmlDevice_t *mig);
+					       nvmlDevice_t *mig);
 
 static int open_control(void)
 {
@@ -185,7 +185,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
 int nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length)
 {
 	return device ? put_text("NVIDIA Emulated H200", name, length)
-	              : NVML_ERROR_INVALID_ARGUMENT;
+		      : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length)
@@ -233,7 +233,7 @@ static int get_processes(nvmlDevice_t device, struct emu_processes *all)
 
 /* One sample for each process that was seen working in the last window. */
 int nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *sample,
-                                    unsigned *count, unsigned long long last_us)
+				    unsigned *count, unsigned long long last_us)
 {
 	struct emu_processes all;
 	unsigned room = count ? *count : 0, found = 0;
@@ -260,7 +260,7 @@ int nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationS
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
-                                            nvmlProcessInfo_t *info)
+					    nvmlProcessInfo_t *info)
 {
 	struct emu_processes all;
 	unsigned room = count ? *count : 0, found = 0;
@@ -277,7 +277,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count
 			continue;
 		if (info && found < room)
 			info[found] = (nvmlProcessInfo_t){p->pid, p->memory, NVML_NO_INSTANCE,
-			                                  NVML_NO_INSTANCE};
+							  NVML_NO_INSTANCE};
 		found++;
 	}
 	*count = found;

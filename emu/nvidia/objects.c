@@ -37,7 +37,7 @@ static const struct class_info classes[] = {
 /* Those that come in one class per generation: Volta, Turing, Ampere, Ada, Hopper, Blackwell. */
 static const uint16_t channel_classes[] = {0xc36f, 0xc46f, 0xc56f, 0xc86f, 0xc96f, 0xca6f};
 static const uint16_t compute_classes[] = {0xc3c0, 0xc5c0, 0xc6c0, 0xc7c0,
-                                           0xc9c0, 0xcbc0, 0xcdc0, 0xcec0};
+					   0xc9c0, 0xcbc0, 0xcdc0, 0xcec0};
 static const uint16_t copy_classes[] = {0xc3b5, 0xc5b5, 0xc6b5, 0xc7b5, 0xc8b5, 0xc9b5, 0xcab5};
 
 static bool is_in(uint32_t class, const uint16_t *list, size_t count)
@@ -58,7 +58,7 @@ static bool class_find(uint32_t class, struct class_info *info)
 	*info = (struct class_info){.class = class};
 	if (is_in(class, channel_classes, sizeof(channel_classes) / 2))
 		*info = (struct class_info){class, KIND_CHANNEL, sizeof(struct emu_channel_alloc),
-		                            true};
+					    true};
 	else if (is_in(class, compute_classes, sizeof(compute_classes) / 2))
 		*info = (struct class_info){class, KIND_COMPUTE, 16, false};
 	else if (is_in(class, copy_classes, sizeof(copy_classes) / 2))
@@ -100,7 +100,7 @@ uint32_t caller_read(const struct caller *caller, uint64_t address, void *to, ui
 }
 
 uint32_t caller_write(const struct caller *caller, uint64_t address, const void *from,
-                      uint32_t size)
+		      uint32_t size)
 {
 	uint8_t copy[PARAMS_MAX];
 	struct iovec here = {copy, size}, there = remote(address, size);
@@ -259,7 +259,7 @@ void file_close(struct file *file)
 }
 
 static struct object *object_add(struct client *client, struct object *parent, uint32_t handle,
-                                 const struct class_info *info)
+				 const struct class_info *info)
 {
 	struct object *o = calloc(1, sizeof(*o)), **end = &client->objects;
 
@@ -358,7 +358,7 @@ static uint32_t device_construct(struct object *object, const struct nv0080_allo
 }
 
 static uint32_t group_construct(const struct client *client, struct object *object,
-                                uint32_t engine_type)
+				uint32_t engine_type)
 {
 	if (!engine_type_is_valid(engine_type))
 		return NV_ERR_INVALID_ARGUMENT;
@@ -386,7 +386,7 @@ static uint32_t wrap_channel(struct client *client, struct object *channel, uint
 }
 
 static uint32_t channel_construct(struct client *client, struct object *object,
-                                  const struct emu_channel_alloc *params)
+				  const struct emu_channel_alloc *params)
 {
 	uint32_t status = NV_OK;
 
@@ -420,7 +420,7 @@ union alloc_params {
 };
 
 static uint32_t construct(struct client *client, struct object *object,
-                          const union alloc_params *params)
+			  const union alloc_params *params)
 {
 	switch (object->kind) {
 	case KIND_DEVICE: return device_construct(object, &params->device);
@@ -429,14 +429,14 @@ static uint32_t construct(struct client *client, struct object *object,
 	case KIND_MEMORY: return memory_construct(object, &params->memory);
 	case KIND_COMPUTE: /* only the graphics engine computes; it also copies */
 		return object->parent->group->engine_type == NV2080_ENGINE_TYPE_GR0
-		               ? NV_OK
-		               : NV_ERR_INVALID_ARGUMENT;
+			       ? NV_OK
+			       : NV_ERR_INVALID_ARGUMENT;
 	default: return NV_OK;
 	}
 }
 
 static uint32_t object_alloc(struct client *client, struct nv_rm_alloc *args,
-                             const struct class_info *info, const union alloc_params *params)
+			     const struct class_info *info, const union alloc_params *params)
 {
 	struct object *parent, *object;
 	uint32_t status;

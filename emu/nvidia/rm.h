@@ -110,7 +110,7 @@ uint32_t internal_kind(const struct object *object);
  */
 uint32_t caller_read(const struct caller *caller, uint64_t address, void *to, uint32_t size);
 uint32_t caller_write(const struct caller *caller, uint64_t address, const void *from,
-                      uint32_t size);
+		      uint32_t size);
 
 uint32_t rm_alloc(const struct caller *caller, struct nv_rm_alloc *alloc);
 uint32_t rm_free(const struct caller *caller, const struct nv_rm_free *free);

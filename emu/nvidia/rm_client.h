@@ -12,14 +12,14 @@
 #define RM_ERRNO 0x80000000u /* and an errno: the ioctl itself failed */
 
 static inline uint32_t rm_call_alloc(int fd, uint32_t root, uint32_t parent, uint32_t *object,
-                                     uint32_t class, void *params, uint32_t size)
+				     uint32_t class, void *params, uint32_t size)
 {
 	struct nv_rm_alloc args = {.root = root,
-	                           .parent = parent,
-	                           .object = *object,
-	                           .class = class,
-	                           .params = (uint64_t)(uintptr_t)params,
-	                           .params_size = size};
+				   .parent = parent,
+				   .object = *object,
+				   .class = class,
+				   .params = (uint64_t)(uintptr_t)params,
+				   .params_size = size};
 
 	if (ioctl(fd, NV_ESC_RM_ALLOC, &args))
 		return RM_ERRNO | (uint32_t)errno;
@@ -28,13 +28,13 @@ static inline uint32_t rm_call_alloc(int fd, uint32_t root, uint32_t parent, uin
 }
 
 static inline uint32_t rm_call_control(int fd, uint32_t client, uint32_t object, uint32_t cmd,
-                                       void *params, uint32_t size)
+				       void *params, uint32_t size)
 {
 	struct nv_rm_control args = {.client = client,
-	                             .object = object,
-	                             .cmd = cmd,
-	                             .params = (uint64_t)(uintptr_t)params,
-	                             .params_size = size};
+				     .object = object,
+				     .cmd = cmd,
+				     .params = (uint64_t)(uintptr_t)params,
+				     .params_size = size};
 
 	if (ioctl(fd, NV_ESC_RM_CONTROL, &args))
 		return RM_ERRNO | (uint32_t)errno;

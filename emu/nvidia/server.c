@@ -63,9 +63,9 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	for (fuse_ino_t ino = INO_CTL; ino < INO_END; ino++)
 		if (!strcmp(name, nodes[ino].name)) {
 			struct fuse_entry_param entry = {.ino = ino,
-			                                 .attr = node_stat(ino),
-			                                 .attr_timeout = 60,
-			                                 .entry_timeout = 60};
+							 .attr = node_stat(ino),
+							 .attr_timeout = 60,
+							 .entry_timeout = 60};
 
 			fuse_reply_entry(req, &entry);
 			return;
@@ -83,7 +83,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 /* For O_TRUNC, as a shell opens files. */
 static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-                       struct fuse_file_info *fi)
+		       struct fuse_file_info *fi)
 {
 	(void)attr;
 	(void)to_set;
@@ -91,7 +91,7 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 }
 
 static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                       struct fuse_file_info *fi)
+		       struct fuse_file_info *fi)
 {
 	char buffer[1024];
 	size_t used = 0;
@@ -103,7 +103,7 @@ static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
 	for (fuse_ino_t i = (fuse_ino_t)offset + INO_ROOT; i < INO_END; i++) {
 		struct stat st = node_stat(i);
 		size_t need = fuse_add_direntry(req, buffer + used, size - used, nodes[i].name, &st,
-		                                (off_t)i);
+						(off_t)i);
 
 		if (need > size - used)
 			break;
@@ -168,7 +168,7 @@ static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                    struct fuse_file_info *fi)
+		    struct fuse_file_info *fi)
 {
 	if (ino != INO_STATE && ino != INO_COUNTS)
 		fuse_reply_err(req, EINVAL);
@@ -177,7 +177,7 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 }
 
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
-                     struct fuse_file_info *fi)
+		     struct fuse_file_info *fi)
 {
 	int result = ino == INO_CONTROL ? fuse_core_control(data, size, control_line) : -EINVAL;
 
@@ -209,9 +209,9 @@ static struct caller caller_of(fuse_req_t req, const struct fuse_file_info *fi)
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
 	return (struct caller){.file = (struct file *)(uintptr_t)fi->fh,
-	                       .thread = ctx->pid,
-	                       .pid = thread_group(ctx->pid),
-	                       .uid = ctx->uid};
+			       .thread = ctx->pid,
+			       .pid = thread_group(ctx->pid),
+			       .uid = ctx->uid};
 }
 
 static bool reply_fault(fuse_req_t req, const struct fault *fault, uint32_t *status)
@@ -330,7 +330,7 @@ static void ioctl_rm(fuse_req_t req, const struct caller *caller, unsigned int c
 	if (nr == _IOC_NR(NV_ESC_RM_CONTROL) && size == sizeof(struct nv_rm_control))
 		ioctl_control(req, caller, in);
 	else if (nr == _IOC_NR(NV_ESC_RM_ALLOC) &&
-	         (size == sizeof(struct nv_rm_alloc) || size == sizeof(struct emu_rm_alloc_short)))
+		 (size == sizeof(struct nv_rm_alloc) || size == sizeof(struct emu_rm_alloc_short)))
 		ioctl_alloc(req, caller, in, size);
 	else if (nr == _IOC_NR(NV_ESC_RM_FREE) && size == sizeof(struct nv_rm_free))
 		ioctl_free(req, caller, in);
@@ -339,8 +339,8 @@ static void ioctl_rm(fuse_req_t req, const struct caller *caller, unsigned int c
 }
 
 static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
-                     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-                     size_t out_size)
+		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		     size_t out_size)
 {
 	struct caller caller;
 

@@ -101,10 +101,10 @@ static void print_channel(FILE *out, const struct client *client, const struct o
 	const struct channel *c = o->channel;
 
 	fprintf(out,
-	        "{\"client\":\"0x%08x\",\"handle\":\"0x%08x\",\"id\":%u,\"enabled\":%s,"
-	        "\"submitted\":%lu,\"done\":%lu,\"run_ns\":%lu}",
-	        client->handle, o->handle, c->id, yes_no(c->enabled), c->submitted, c->done,
-	        c->run_ns);
+		"{\"client\":\"0x%08x\",\"handle\":\"0x%08x\",\"id\":%u,\"enabled\":%s,"
+		"\"submitted\":%lu,\"done\":%lu,\"run_ns\":%lu}",
+		client->handle, o->handle, c->id, yes_no(c->enabled), c->submitted, c->done,
+		c->run_ns);
 }
 
 static void print_channels(FILE *out, const struct client *client, const struct group *group)
@@ -126,13 +126,13 @@ static void print_group(FILE *out, const struct client *client, const struct obj
 	const struct group *g = o->group;
 
 	fprintf(out,
-	        "\n   {\"handle\":\"0x%08x\",\"pid\":%d,\"gpu\":%u,\"tsg_id\":%u,\"engine\":%u,"
-	        "\"slice_us\":%lu,\"programmed_us\":%lu,\"interleave\":%u,\"mode\":\"%s\","
-	        "\"held\":%s,\"run_ns\":%lu,\"work_ns\":%lu,\"scheduled\":%lu,\"preempted\":%lu,"
-	        "\"channels\":[",
-	        o->handle, g->pid, o->gpu->index, g->tsg_id, g->engine_type, g->asked_us,
-	        g->slice_us, g->interleave, modes[g->mode], yes_no(group_is_held(g)), g->run_ns,
-	        g->work_ns, g->scheduled, g->preempted);
+		"\n   {\"handle\":\"0x%08x\",\"pid\":%d,\"gpu\":%u,\"tsg_id\":%u,\"engine\":%u,"
+		"\"slice_us\":%lu,\"programmed_us\":%lu,\"interleave\":%u,\"mode\":\"%s\","
+		"\"held\":%s,\"run_ns\":%lu,\"work_ns\":%lu,\"scheduled\":%lu,\"preempted\":%lu,"
+		"\"channels\":[",
+		o->handle, g->pid, o->gpu->index, g->tsg_id, g->engine_type, g->asked_us,
+		g->slice_us, g->interleave, modes[g->mode], yes_no(group_is_held(g)), g->run_ns,
+		g->work_ns, g->scheduled, g->preempted);
 	print_channels(out, client, g);
 	fputs("]}", out);
 }
@@ -142,13 +142,13 @@ static void print_client(FILE *out, const struct client *c)
 	const char *comma = "";
 
 	fprintf(out,
-	        "\n {\"handle\":\"0x%08x\",\"index\":%u,\"pid\":%d,\"uid\":%u,\"file\":%u,"
-	        "\"memory\":%lu,\n  \"objects\":[",
-	        c->handle, c->handle - NV_CLIENT_BASE, c->pid, c->uid, c->file->id,
-	        client_memory(c, NULL));
+		"\n {\"handle\":\"0x%08x\",\"index\":%u,\"pid\":%d,\"uid\":%u,\"file\":%u,"
+		"\"memory\":%lu,\n  \"objects\":[",
+		c->handle, c->handle - NV_CLIENT_BASE, c->pid, c->uid, c->file->id,
+		client_memory(c, NULL));
 	for (const struct object *o = c->objects; o; o = o->next, comma = ",")
 		fprintf(out, "%s{\"handle\":\"0x%08x\",\"parent\":\"0x%08x\",\"class\":\"0x%x\"}",
-		        comma, o->handle, o->parent ? o->parent->handle : 0, o->class);
+			comma, o->handle, o->parent ? o->parent->handle : 0, o->class);
 	fputs("],\n  \"groups\":[", out);
 	comma = "";
 	for (const struct object *o = c->objects; o; o = o->next) {
@@ -164,9 +164,9 @@ static void print_client(FILE *out, const struct client *c)
 static void print_gpu(FILE *out, const struct gpu *gpu)
 {
 	fprintf(out,
-	        "\n {\"index\":%u,\"gpu_id\":\"0x%x\",\"lost\":%s,\"memory\":%lu,\"switches\":%lu}",
-	        gpu->index, gpu->gpu_id, yes_no(rm.lost[gpu->index]), gpu->memory,
-	        gpu->runlist[0].switches);
+		"\n {\"index\":%u,\"gpu_id\":\"0x%x\",\"lost\":%s,\"memory\":%lu,\"switches\":%lu}",
+		gpu->index, gpu->gpu_id, yes_no(rm.lost[gpu->index]), gpu->memory,
+		gpu->runlist[0].switches);
 }
 
 static void print_state(FILE *out)
@@ -175,8 +175,8 @@ static void print_state(FILE *out)
 	const char *comma = "";
 
 	fprintf(out, "{\"now_ns\":%lu,\"version\":\"%s\",\"next_index\":%u,\"gsp\":%s,\"counts\":{",
-	        rm.engine.gpu[0].runlist[0].now_ns, rm.driver->version, rm.next_index,
-	        yes_no(rm.gsp));
+		rm.engine.gpu[0].runlist[0].now_ns, rm.driver->version, rm.next_index,
+		yes_no(rm.gsp));
 	print_counts(out, "%s\"%s\":%lu", ",");
 	fputs("},\n\"gpus\":[", out);
 	for (uint32_t i = 0; i < rm.engine.ngpus; i++) {

@@ -38,7 +38,7 @@ int work_submit(const struct caller *caller, const struct emu_submit *submit)
 static void wait_until(uint64_t ns)
 {
 	struct timespec at = {.tv_sec = (time_t)(ns / GP_NS_PER_S),
-	                      .tv_nsec = (long)(ns % GP_NS_PER_S)};
+			      .tv_nsec = (long)(ns % GP_NS_PER_S)};
 
 	pthread_cond_timedwait(&rm.engine.changed, &rm.lock, &at);
 	engine_advance(&rm.engine, rm_now_ns());

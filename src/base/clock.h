@@ -47,7 +47,7 @@ static inline uint64_t gp_time_add(uint64_t a, uint64_t b)
 static inline struct timespec gp_timespec(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / GP_NS_PER_S),
-	                         .tv_nsec = (long)(ns % GP_NS_PER_S)};
+				 .tv_nsec = (long)(ns % GP_NS_PER_S)};
 }
 
 #endif

@@ -80,7 +80,7 @@ static void replace_controls(char *line)
 
 /* Writes "level event fields" in at most size - 1 bytes and returns the length. */
 static size_t compose(char *line, size_t size, enum gp_log_level level, const char *event,
-                      const char *format, va_list args)
+		      const char *format, va_list args)
 {
 	snprintf(line, size, "%s %s ", level_name[level], event);
 	size_t head = strlen(line);

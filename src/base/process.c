@@ -247,18 +247,18 @@ static int denied_without_rights(struct gp_error *err, pid_t pid, uid_t uid, cha
 {
 	if (uid != geteuid())
 		return gp_fail(err, code,
-		               "process %d belongs to user %u; run as root (or with "
-		               "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)",
-		               pid, uid);
+			       "process %d belongs to user %u; run as root (or with "
+			       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)",
+			       pid, uid);
 	if (scope && scope != '0')
 		return gp_fail(err, code,
-		               "Yama (kernel.yama.ptrace_scope = %c) forbids attaching to process "
-		               "%d; run as root",
-		               scope, pid);
+			       "Yama (kernel.yama.ptrace_scope = %c) forbids attaching to process "
+			       "%d; run as root",
+			       scope, pid);
 	return gp_fail(err, code,
-	               "process %d is not dumpable or has more privileges; run as root (or with "
-	               "CAP_SYS_PTRACE)",
-	               pid);
+		       "process %d is not dumpable or has more privileges; run as root (or with "
+		       "CAP_SYS_PTRACE)",
+		       pid);
 }
 
 int gp_process_denied(struct gp_error *err, pid_t pid, int code)
@@ -278,18 +278,18 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 		return denied_without_rights(err, pid, uid, scope, code);
 	if (!same_user_namespace(pid))
 		return gp_fail(err, code,
-		               "process %d is outside this container's user namespace; run on the "
-		               "host",
-		               pid);
+			       "process %d is outside this container's user namespace; run on the "
+			       "host",
+			       pid);
 	if (code == -EACCES && uid != geteuid() && !gp_have_read_all())
 		return gp_fail(err, code,
-		               "process %d belongs to user %u; opening its files in /proc "
-		               "requires CAP_DAC_READ_SEARCH as well",
-		               pid, uid);
+			       "process %d belongs to user %u; opening its files in /proc "
+			       "requires CAP_DAC_READ_SEARCH as well",
+			       pid, uid);
 	return gp_fail(err, code,
-	               "a security module (SELinux, AppArmor or seccomp) forbids attaching to "
-	               "process %d; see the kernel's audit log",
-	               pid);
+		       "a security module (SELinux, AppArmor or seccomp) forbids attaching to "
+		       "process %d; see the kernel's audit log",
+		       pid);
 }
 
 int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
@@ -345,19 +345,19 @@ int gp_process_in_container(const char *container, pid_t pid, pid_t *found, stru
 
 	if (strlen(container) < 3)
 		return gp_fail(err, -EINVAL,
-		               "container name '%s' is too short; give at least 3 characters",
-		               container);
+			       "container name '%s' is too short; give at least 3 characters",
+			       container);
 	gp_process_each(match_container, &in);
 	if (!in.matches)
 		return gp_fail(err, -ESRCH,
-		               "no process %d in a container whose cgroup path holds '%s' (give "
-		               "the container's id)",
-		               pid, container);
+			       "no process %d in a container whose cgroup path holds '%s' (give "
+			       "the container's id)",
+			       pid, container);
 	if (in.matches > 1)
 		return gp_fail(err, -ENOTUNIQ,
-		               "%u containers match '%s' and have a process %d; give more of the "
-		               "id",
-		               in.matches, container, pid);
+			       "%u containers match '%s' and have a process %d; give more of the "
+			       "id",
+			       in.matches, container, pid);
 	*found = in.found;
 	return 0;
 }

@@ -31,12 +31,12 @@ static int check(const char *path, struct gp_error *err)
 
 	if (lstat(path, &s))
 		return gp_fail(err, -errno, "cannot check folder %s: %s", path,
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	if (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022))
 		return gp_fail(err, -EPERM,
-		               "%s is not a folder that belongs to user %u and only that user may "
-		               "write to; remove it, or name another with GPREEMPT_RUN",
-		               path, geteuid());
+			       "%s is not a folder that belongs to user %u and only that user may "
+			       "write to; remove it, or name another with GPREEMPT_RUN",
+			       path, geteuid());
 	return 0;
 }
 
@@ -54,15 +54,15 @@ int gp_run_dir_make(struct gp_error *err)
 
 	if (strlen(gp_run_dir(path, sizeof path)) >= GP_RUN_DIR_SIZE)
 		return gp_fail(err, -ENAMETOOLONG,
-		               "the name of the run-time folder, %.60s..., is too long; "
-		               "name another with GPREEMPT_RUN",
-		               path);
+			       "the name of the run-time folder, %.60s..., is too long; "
+			       "name another with GPREEMPT_RUN",
+			       path);
 	if (mkdir(path, mode) == 0 &&
 	    chmod(path, mode) == 0) /* mkdir applies the umask, chmod does not */
 		return 0;
 	if (errno != EEXIST)
 		return gp_fail(err, -errno, "cannot create folder %s: %s%s", path,
-		               gp_error_name(-errno),
-		               errno == EACCES ? "; name another folder with GPREEMPT_RUN" : "");
+			       gp_error_name(-errno),
+			       errno == EACCES ? "; name another folder with GPREEMPT_RUN" : "");
 	return check(path, err);
 }

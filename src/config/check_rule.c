@@ -34,7 +34,7 @@ static int check_env(const struct gp_yaml *y, unsigned line, const struct gp_cri
 {
 	if (!m->env_name)
 		return gp_yaml_fail(y, line, "'env' must be NAME or NAME=GLOB, not %s",
-		                    gp_yaml_show_text(m->env).text);
+				    gp_yaml_show_text(m->env).text);
 	for (uint32_t i = 0; i < m->env_name; i++)
 		if (strchr("*?[]\\", m->env[i]) || isspace((unsigned char)m->env[i]))
 			return gp_yaml_fail(
@@ -46,14 +46,14 @@ static int check_env(const struct gp_yaml *y, unsigned line, const struct gp_cri
 }
 
 static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
-                          const unsigned line[])
+			  const unsigned line[])
 {
 	int r;
 
 	if (m->asks & GP_ASKS_ANYONE && (!m->anyone || m->asks != GP_ASKS_ANYONE))
 		return gp_yaml_fail(y, line[GP_MATCH_ANYONE],
-		                    "'anyone: true' must be the only key of 'match'; remove it or "
-		                    "the other keys");
+				    "'anyone: true' must be the only key of 'match'; remove it or "
+				    "the other keys");
 	r = check_path(y, line[GP_MATCH_CGROUP], "cgroup", m->cgroup);
 	if (!r)
 		r = check_path(y, line[GP_MATCH_EXE], "exe", m->exe);
@@ -65,9 +65,9 @@ static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
 		r = check_env(y, line[GP_MATCH_ENV], m);
 	if (!r && gp_glob_least(m->comm) > COMM_MAX)
 		return gp_yaml_fail(y, line[GP_MATCH_COMM],
-		                    "'comm' can never match: the kernel truncates names after %u "
-		                    "bytes; use 'exe', or * for the rest",
-		                    COMM_MAX);
+				    "'comm' can never match: the kernel truncates names after %u "
+				    "bytes; use 'exe', or * for the rest",
+				    COMM_MAX);
 	return r;
 }
 
@@ -114,16 +114,16 @@ static bool matches_all_of(const struct gp_criteria *wide, const struct gp_crite
 }
 
 int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
-                         const struct gp_rule *rule, const unsigned line[])
+			 const struct gp_rule *rule, const unsigned line[])
 {
 	int r = check_criteria(y, &rule->match, line);
 
 	for (uint32_t i = 0; !r && i < c->nrules; i++)
 		if (matches_all_of(&c->rule[i].match, &rule->match))
 			return gp_yaml_fail(y, rule->line,
-			                    "this rule can never match: the earlier rule on line "
-			                    "%u matches all its processes; move this rule before "
-			                    "that one, or remove one of them",
-			                    c->rule[i].line);
+					    "this rule can never match: the earlier rule on line "
+					    "%u matches all its processes; move this rule before "
+					    "that one, or remove one of them",
+					    c->rule[i].line);
 	return r;
 }

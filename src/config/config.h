@@ -51,7 +51,7 @@ struct gp_config_scheduler {
 
 struct gp_config_socket {
 	char path[GP_CONFIG_SOCKET_MAX]; /* "" = the default name in the run-time folder
-	                                    (gp_run_dir) */
+					    (gp_run_dir) */
 	char mode_text[8];
 	mode_t mode;
 };
@@ -194,15 +194,15 @@ extern const struct gp_config_names gp_config_system_names;
 
 /* The same as gp_config_load, from memory; `path` is used in messages. */
 int gp_config_parse(const char *path, const char *text, size_t length,
-                    const struct gp_config_names *names, struct gp_config **config,
-                    struct gp_error *err);
+		    const struct gp_config_names *names, struct gp_config **config,
+		    struct gp_error *err);
 
 /* The process info that rules and limits need: GP_PROCINFO_*. */
 uint32_t gp_config_wants(const struct gp_config *c);
 
 /* The policy for the device `name`. `ignore`: the daemon does not use the device. */
 const struct gp_config_policy *gp_config_device(const struct gp_config *c, const char *name,
-                                                bool *ignore);
+						bool *ignore);
 
 struct gp_match {
 	int rule;        /* its index; -1: no rule matches, and the other members are defaults */
@@ -225,7 +225,7 @@ struct gp_match {
  * rule matches; `out` is complete either way.
  */
 int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info,
-                    struct gp_match *out);
+		    struct gp_match *out);
 
 /*
  * The limit that the file gives to a user with these groups: the most generous value of each entry
@@ -233,7 +233,7 @@ int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info,
  * (gp_limit_add_given).
  */
 struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_t *gid,
-                                uint32_t ngids);
+				uint32_t ngids);
 
 /*
  * Widens `limit` by the attributes that a rule gives to the process (GP_TASK_ATTR_DEFAULT without a

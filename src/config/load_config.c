@@ -32,12 +32,12 @@ static int check_file(int fd, const char *path, struct gp_error *err)
 		return 0;
 	if (s.st_uid)
 		return gp_fail(err, -EPERM,
-		               "%s belongs to user %u instead of root; run: chown root %s", path,
-		               s.st_uid, path);
+			       "%s belongs to user %u instead of root; run: chown root %s", path,
+			       s.st_uid, path);
 	if (s.st_mode & (S_IWGRP | S_IWOTH))
 		return gp_fail(err, -EPERM,
-		               "users other than root may write %s; run: chmod go-w %s", path,
-		               path);
+			       "users other than root may write %s; run: chmod go-w %s", path,
+			       path);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static int load(int fd, const char *path, struct gp_config **config, struct gp_e
 int gp_config_load(const char *path, struct gp_config **config, struct gp_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
-	                            O_NOCTTY); /* O_NONBLOCK: does not wait for a FIFO */
+				    O_NOCTTY); /* O_NONBLOCK: does not wait for a FIFO */
 	int r;
 
 	*config = NULL;

@@ -59,8 +59,8 @@ static enum fit fit_env(struct matching *l, const struct gp_criteria *m)
 			if (!m->env[m->env_name])
 				return FITS;
 			return rest > VALUE_MAX ? FITS_NOT
-			                        : fit_text(l, m->env + m->env_name + 1,
-			                                   at + m->env_name + 1, rest);
+						: fit_text(l, m->env + m->env_name + 1,
+							   at + m->env_name + 1, rest);
 		}
 		at += length + 1;
 	}
@@ -141,7 +141,7 @@ static uint64_t gang_of(const struct gp_rule *rule, const struct gp_procinfo *f,
 }
 
 static void apply(const struct gp_config *c, const struct gp_rule *rule,
-                  const struct gp_procinfo *info, struct gp_match *out)
+		  const struct gp_procinfo *info, struct gp_match *out)
 {
 	struct gp_limit limit = gp_limit_none;
 
@@ -169,10 +169,10 @@ int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info, s
 	struct matching l = {.info = info, .steps = STEPS_MAX};
 
 	*out = (struct gp_match){.rule = -1,
-	                         .trusted = true,
-	                         .attr = GP_TASK_ATTR_DEFAULT,
-	                         .memory_limit = c->memory_limit,
-	                         .on_memory_limit = c->on_memory_limit};
+				 .trusted = true,
+				 .attr = GP_TASK_ATTR_DEFAULT,
+				 .memory_limit = c->memory_limit,
+				 .on_memory_limit = c->on_memory_limit};
 	for (uint32_t i = 0; i < c->nrules; i++) {
 		enum fit fit = fit_rule(&l, &c->rule[i].match);
 
@@ -202,7 +202,7 @@ uint32_t gp_config_wants(const struct gp_config *c)
 }
 
 const struct gp_config_policy *gp_config_device(const struct gp_config *c, const char *name,
-                                                bool *ignore)
+						bool *ignore)
 {
 	*ignore = false;
 	for (uint32_t i = 0; i < c->ndevices; i++) {

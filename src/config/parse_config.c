@@ -51,7 +51,7 @@ static int check_policy(const struct gp_yaml *y, unsigned line, struct gp_config
 }
 
 static int check_device(const struct gp_yaml *y, const struct gp_config *c,
-                        struct gp_config_device *d, const unsigned line[], unsigned at)
+			struct gp_config_device *d, const unsigned line[], unsigned at)
 {
 	const char *mistake = gp_glob_mistake(d->match);
 
@@ -62,12 +62,12 @@ static int check_device(const struct gp_yaml *y, const struct gp_config *c,
 	for (uint32_t i = 0; i < c->ndevices; i++)
 		if (!strcmp(c->device[i].match, d->match))
 			return gp_yaml_fail(y, line[0],
-			                    "device %s is listed twice; remove one of them",
-			                    gp_yaml_show_text(d->match).text);
+					    "device %s is listed twice; remove one of them",
+					    gp_yaml_show_text(d->match).text);
 	if (line[1] && d->ignore)
 		return gp_yaml_fail(y, line[1],
-		                    "'policy' has no effect on a device with 'ignore: true'; "
-		                    "remove one of them");
+				    "'policy' has no effect on a device with 'ignore: true'; "
+				    "remove one of them");
 	if (!line[1] && !d->ignore)
 		return gp_yaml_fail(y, at, "the device needs 'policy' or 'ignore: true'");
 	d->has_policy = line[1] != 0;
@@ -93,9 +93,9 @@ static int read_device(struct gp_yaml *y, void *target)
 		return r;
 	if (c->ndevices == GP_CONFIG_DEVICES_MAX)
 		return gp_yaml_fail(y, at,
-		                    "'devices' has more than %u entries; use fewer, with * in "
-		                    "'match'",
-		                    GP_CONFIG_DEVICES_MAX);
+				    "'devices' has more than %u entries; use fewer, with * in "
+				    "'match'",
+				    GP_CONFIG_DEVICES_MAX);
 	list = gp_config_grow(c->device, c->ndevices, sizeof d);
 	if (!list)
 		return -ENOMEM;
@@ -132,13 +132,13 @@ static int read_scheduler(struct gp_yaml *y, void *target)
 
 	if (!r && line[1] && cores > 0 && s->core >= (unsigned long)cores)
 		return gp_yaml_fail(y, line[1],
-		                    "there is no core %u; this machine has cores 0 to %ld", s->core,
-		                    cores - 1);
+				    "there is no core %u; this machine has cores 0 to %ld", s->core,
+				    cores - 1);
 	if (!r && line[2] && line[3] && s->check_lc_ns > s->check_ns)
 		return gp_yaml_fail(y, line[3],
-		                    "'check_lc' (%s) must not be longer than 'check' (%s)",
-		                    gp_value_show_duration(s->check_lc_ns).text,
-		                    gp_value_show_duration(s->check_ns).text);
+				    "'check_lc' (%s) must not be longer than 'check' (%s)",
+				    gp_value_show_duration(s->check_lc_ns).text,
+				    gp_value_show_duration(s->check_ns).text);
 	return r;
 }
 
@@ -180,8 +180,8 @@ static int read_config(struct gp_yaml *y, void *target)
 		r = check_policy(y, line[KEY_POLICY], &c->policy);
 	if (!r && line[KEY_ON_MEMORY] && !line[KEY_MEMORY])
 		return gp_yaml_fail(y, line[KEY_ON_MEMORY],
-		                    "'on_memory_limit' has no effect without 'memory_limit'; add "
-		                    "'memory_limit'");
+				    "'on_memory_limit' has no effect without 'memory_limit'; add "
+				    "'memory_limit'");
 	return r;
 }
 
@@ -189,13 +189,13 @@ static const struct gp_config defaults = {
 	.policy = {.text = "priority"},
 	.scheduler = {.core = GP_CONFIG_NO_CORE},
 	.sockets = {.control = {.mode_text = "0666", .mode = 0666},
-                    .hint = {.mode_text = "0666", .mode = 0666},
-                    .group_name = "gpreempt"},
+		    .hint = {.mode_text = "0666", .mode = 0666},
+		    .group_name = "gpreempt"},
 	.clients = {.max = 256,
-                    .per_user = 64,
-                    .request_size = 64 << 10,
-                    .rate = 1000,
-                    .idle_ns = 300 * GP_NS_PER_S},
+		    .per_user = 64,
+		    .request_size = 64 << 10,
+		    .rate = 1000,
+		    .idle_ns = 300 * GP_NS_PER_S},
 	.metrics = {.listen = "off"},
 	.log_level = GP_LOG_INFO,
 };
@@ -234,8 +234,8 @@ int gp_config_default(struct gp_config **config)
 }
 
 int gp_config_parse(const char *path, const char *text, size_t length,
-                    const struct gp_config_names *names, struct gp_config **config,
-                    struct gp_error *err)
+		    const struct gp_config_names *names, struct gp_config **config,
+		    struct gp_error *err)
 {
 	static const struct gp_yaml_kind kind = {"configuration", NULL, "gpreempt.yaml(5)"};
 	struct gp_config_reading r = {.names = names};

@@ -19,9 +19,9 @@ gp_yaml_read gp_config_read_rules, gp_config_read_limits;
 
 /* Look up a user or group; `name` may be a number. An unknown name is an error with a message. */
 int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
-                        const char *name, uid_t *uid);
+			const char *name, uid_t *uid);
 int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
-                         const char *name, gid_t *gid);
+			 const char *name, gid_t *gid);
 
 /*
  * Enlarges `list`, which has `n` elements of `size` bytes, by one zeroed element; NULL: no memory.
@@ -30,7 +30,7 @@ void *gp_config_grow(void *list, uint32_t n, size_t size);
 
 /* Refuses a rule that can never match, by itself or because of an earlier rule. */
 int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
-                         const struct gp_rule *rule, const unsigned line[]);
+			 const struct gp_rule *rule, const unsigned line[]);
 
 /* The keys of `match`, in the order of GP_ASKS_*. */
 enum {

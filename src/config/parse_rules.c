@@ -22,10 +22,10 @@ static int find_names(const struct gp_yaml *y, struct rule_entry *e)
 
 	if (e->match_line[GP_MATCH_USER])
 		r = gp_config_find_user(y, e->reading, e->match_line[GP_MATCH_USER], m->user_name,
-		                        &m->user);
+					&m->user);
 	if (!r && e->match_line[GP_MATCH_GROUP])
 		r = gp_config_find_group(y, e->reading, e->match_line[GP_MATCH_GROUP],
-		                         m->group_name, &m->group);
+					 m->group_name, &m->group);
 	return r;
 }
 
@@ -91,9 +91,9 @@ static int check_class(const struct gp_yaml *y, const struct gp_rule *rule, cons
 	for (unsigned i = KEY_PRIORITY; i <= KEY_GANG; i++)
 		if (line[i])
 			return gp_yaml_fail(y, line[i],
-			                    "'%s' has no effect on an unmanaged process; add "
-			                    "'class: be' or 'class: lc'",
-			                    rule_keys[i].name);
+					    "'%s' has no effect on an unmanaged process; add "
+					    "'class: be' or 'class: lc'",
+					    rule_keys[i].name);
 	if (rule->on_memory_limit == GP_MEMORY_HOLD)
 		return gp_yaml_fail(
 			y, line[KEY_ON_MEMORY],
@@ -107,17 +107,17 @@ static int check_values(const struct gp_yaml *y, const struct gp_rule *rule, con
 
 	if (a->ceiling_permille && a->ceiling_permille < a->share_permille)
 		return gp_yaml_fail(y, line[KEY_CEILING],
-		                    "'ceiling' must not be less than 'share', which is guaranteed");
+				    "'ceiling' must not be less than 'share', which is guaranteed");
 	if (line[KEY_BUDGET] && !line[KEY_DEADLINE])
 		return gp_yaml_fail(y, line[KEY_BUDGET],
-		                    "'budget' has no effect without 'deadline'; add 'deadline'");
+				    "'budget' has no effect without 'deadline'; add 'deadline'");
 	if (a->budget_ns > a->deadline_ns)
 		return gp_yaml_fail(y, line[KEY_BUDGET],
-		                    "'budget' must not be longer than 'deadline'");
+				    "'budget' must not be longer than 'deadline'");
 	if (line[KEY_ON_MEMORY] && !line[KEY_MEMORY])
 		return gp_yaml_fail(y, line[KEY_ON_MEMORY],
-		                    "'on_memory_limit' has no effect without 'memory_limit'; add "
-		                    "'memory_limit'");
+				    "'on_memory_limit' has no effect without 'memory_limit'; add "
+				    "'memory_limit'");
 	return check_class(y, rule, line);
 }
 
@@ -125,14 +125,14 @@ static int check_complete(const struct gp_yaml *y, const unsigned line[], unsign
 {
 	if (!line[KEY_MATCH])
 		return gp_yaml_fail(y, at,
-		                    "the rule needs 'match', which selects its processes; 'match: "
-		                    "{anyone: true}' selects all");
+				    "the rule needs 'match', which selects its processes; 'match: "
+				    "{anyone: true}' selects all");
 	for (unsigned i = KEY_CLASS; i < RULE_KEYS; i++)
 		if (line[i])
 			return 0;
 	return gp_yaml_fail(y, at,
-	                    "the rule gives nothing; add for example 'class: be', or 'class: "
-	                    "unmanaged' to exempt its processes");
+			    "the rule gives nothing; add for example 'class: be', or 'class: "
+			    "unmanaged' to exempt its processes");
 }
 
 static void name_gang(struct gp_rule *rule)

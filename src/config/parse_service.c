@@ -24,7 +24,7 @@ static int read_socket(struct gp_yaml *y, struct gp_config_socket *s)
 		return r;
 	if (line[0] && s->path[0] != '/')
 		return gp_yaml_fail(y, line[0], "'path' must begin with /, not %s",
-		                    gp_yaml_show_text(s->path).text);
+				    gp_yaml_show_text(s->path).text);
 	s->mode = (mode_t)strtoul(s->mode_text, &end, 8);
 	if (strspn(s->mode_text, "01234567") != strlen(s->mode_text) || s->mode > 0777)
 		return gp_yaml_fail(
@@ -62,7 +62,7 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 		return failed;
 	if (s->control.path[0] && !strcmp(s->control.path, s->hint.path))
 		return gp_yaml_fail(y, line[1],
-		                    "the two sockets have the same path; give each its own path");
+				    "the two sockets have the same path; give each its own path");
 	if (!line[2])
 		return 0;
 	s->has_group = true;
@@ -91,8 +91,8 @@ int gp_config_read_clients(struct gp_yaml *y, void *target)
 		return r;
 	if (line[1])
 		return gp_yaml_fail(y, line[1],
-		                    "'per_user' (%u) must not be more than 'max', which is %u",
-		                    c->per_user, c->max);
+				    "'per_user' (%u) must not be more than 'max', which is %u",
+				    c->per_user, c->max);
 	c->per_user = c->max;
 	return 0;
 }
@@ -128,7 +128,7 @@ static bool parse_address(struct gp_config_metrics *m)
 	m->address.v4.sin_family = AF_INET;
 	m->address.v4.sin_port = htons((uint16_t)port);
 	return inet_pton(AF_INET, strcmp(host, "localhost") != 0 ? host : "127.0.0.1",
-	                 &m->address.v4.sin_addr) == 1;
+			 &m->address.v4.sin_addr) == 1;
 }
 
 int gp_config_read_metrics(struct gp_yaml *y, void *target)
@@ -150,13 +150,13 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 		return 0;
 	if (!parse_address(m))
 		return gp_yaml_fail(y, line[0],
-		                    "'listen' must be off, or an address and a port, as in "
-		                    "127.0.0.1:9435 or [::1]:9435, not %s",
-		                    gp_yaml_show_text(m->listen).text);
+				    "'listen' must be off, or an address and a port, as in "
+				    "127.0.0.1:9435 or [::1]:9435, not %s",
+				    gp_yaml_show_text(m->listen).text);
 	if (!m->public && !is_loopback(m))
 		return gp_yaml_fail(y, line[0],
-		                    "%s is not a loopback address, so other machines could read "
-		                    "the metrics; write 'public: true' to allow that",
-		                    gp_yaml_show_text(m->listen).text);
+				    "%s is not a loopback address, so other machines could read "
+				    "the metrics; write 'public: true' to allow that",
+				    gp_yaml_show_text(m->listen).text);
 	return 0;
 }

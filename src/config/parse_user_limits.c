@@ -22,27 +22,27 @@ static bool parse_id(const char *name, uint32_t *id)
 }
 
 int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
-                        const char *name, uid_t *uid)
+			const char *name, uid_t *uid)
 {
 	int failed = r->names->user(name, uid);
 
 	if (failed != -ENOENT || parse_id(name, uid))
 		return failed == -ENOENT ? 0 : failed;
 	return gp_yaml_fail(y, line,
-	                    "there is no user %s on this machine; 'getent passwd' lists all users",
-	                    gp_yaml_show_text(name).text);
+			    "there is no user %s on this machine; 'getent passwd' lists all users",
+			    gp_yaml_show_text(name).text);
 }
 
 int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
-                         const char *name, gid_t *gid)
+			 const char *name, gid_t *gid)
 {
 	int failed = r->names->group(name, gid);
 
 	if (failed != -ENOENT || parse_id(name, gid))
 		return failed == -ENOENT ? 0 : failed;
 	return gp_yaml_fail(y, line,
-	                    "there is no group %s on this machine; 'getent group' lists all groups",
-	                    gp_yaml_show_text(name).text);
+			    "there is no group %s on this machine; 'getent group' lists all groups",
+			    gp_yaml_show_text(name).text);
 }
 
 /* Stores into `written`, if not NULL, only the values that the file sets. */
@@ -94,17 +94,17 @@ static int read_default(struct gp_yaml *y, void *target)
 static const struct gp_limit least = {.class = GP_BEST_EFFORT, .deadline_ns = GP_NEVER};
 
 static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_t id,
-                     struct gp_config_limit **list, uint32_t *n)
+		     struct gp_config_limit **list, uint32_t *n)
 {
 	struct gp_config_limit *more;
 
 	for (uint32_t i = 0; i < *n; i++)
 		if ((*list)[i].id == id)
 			return gp_yaml_fail(y, line, "%s is listed twice; remove one of them",
-			                    gp_yaml_show_text(name).text);
+					    gp_yaml_show_text(name).text);
 	if (*n == GP_CONFIG_LIMITS_MAX)
 		return gp_yaml_fail(y, line, "there are more than %u limits; use limits for groups",
-		                    GP_CONFIG_LIMITS_MAX);
+				    GP_CONFIG_LIMITS_MAX);
 	more = gp_config_grow(*list, *n, sizeof **list);
 	if (!more)
 		return -ENOMEM;
@@ -129,7 +129,7 @@ static int read_group(struct gp_yaml *y, const char *name, unsigned line, void *
 	int failed = gp_config_find_group(y, r, line, name, &gid);
 
 	return failed ? failed
-	              : add_limit(y, name, line, gid, &r->config.group, &r->config.ngroups);
+		      : add_limit(y, name, line, gid, &r->config.group, &r->config.ngroups);
 }
 
 static int read_users(struct gp_yaml *y, void *target)

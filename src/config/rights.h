@@ -69,7 +69,7 @@ bool gp_peer_administers(const struct gp_peer *peer);
  * 0, or -EPERM with a message that says what to do. `target` may be NULL for changes without one.
  */
 int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
-                    const struct gp_change *change, struct gp_error *err);
+		    const struct gp_change *change, struct gp_error *err);
 
 /* Rank of a class: be 0, unmanaged 1, lc 2. */
 unsigned gp_class_rank(uint8_t class);

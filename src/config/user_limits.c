@@ -79,7 +79,7 @@ static void narrow(struct gp_limit *l, const struct gp_limit *by)
 }
 
 static void add_groups(const struct gp_config *c, const gid_t *gid, uint32_t ngids,
-                       struct gp_limit *limit)
+		       struct gp_limit *limit)
 {
 	for (uint32_t i = 0; i < c->ngroups; i++)
 		for (uint32_t j = 0; j < ngids; j++)
@@ -90,7 +90,7 @@ static void add_groups(const struct gp_config *c, const gid_t *gid, uint32_t ngi
 }
 
 static struct gp_limit limit_of_user(const struct gp_config *c, struct gp_limit limit, uid_t uid,
-                                     const gid_t *gid, uint32_t ngids)
+				     const gid_t *gid, uint32_t ngids)
 {
 	for (uint32_t i = 0; i < c->nusers; i++)
 		if (c->user[i].id == uid)
@@ -100,7 +100,7 @@ static struct gp_limit limit_of_user(const struct gp_config *c, struct gp_limit 
 }
 
 struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_t *gid,
-                                uint32_t ngids)
+				uint32_t ngids)
 {
 	return limit_of_user(c, c->granted, uid, gid, ngids);
 }

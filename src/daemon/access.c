@@ -38,15 +38,15 @@ static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *p
 }
 
 static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer *peer,
-                            const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
+			    const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
 {
 	bool known;
 
 	*s = (struct gp_subject){
 		.same_pidns = gp_process_same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
-	                      !gp_pidfd_ended(peer->pidfd),
+			      !gp_pidfd_ended(peer->pidfd),
 		.is_self = peer->start_time && peer->pid == proc->pid &&
-	                   peer->start_time == proc->start_time,
+			   peer->start_time == proc->start_time,
 		.gang_of_others = has_foreign_gang(c, proc),
 	};
 	/* In this order: if the process has not ended by now, the uids belong to it. */
@@ -55,14 +55,14 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	if (!known || proc->unwatched)
 		return gp_fail(err, -EAGAIN,
-		               "the owner of process %d cannot be determined now (the daemon may "
-		               "have too many files open); try again",
-		               proc->pid);
+			       "the owner of process %d cannot be determined now (the daemon may "
+			       "have too many files open); try again",
+			       proc->pid);
 	return 0;
 }
 
 static int check(const struct gp_control *c, const struct gp_rpc_call *call,
-                 const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
+		 const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
 	struct gp_peer client = describe_peer(c, peer);
@@ -88,7 +88,7 @@ struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_
 }
 
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
-               const struct gp_task_attr *to, struct gp_error *err)
+	       const struct gp_task_attr *to, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
 	struct gp_limit limit = gp_configured_limit(c, peer);
@@ -98,8 +98,8 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 		.to = to,
 		.limit = &limit,
 		.tasks = proc->source == GP_ATTR_BY_USER && proc->set_by == peer->uid
-	                         ? 0
-	                         : count_set_by(c, peer->uid) + 1,
+				 ? 0
+				 : count_set_by(c, peer->uid) + 1,
 	};
 
 	gp_limit_add_given(&limit, &proc->given);
@@ -107,10 +107,10 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 }
 
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
-                bool release, struct gp_error *err)
+		bool release, struct gp_error *err)
 {
 	bool held = proc->held_by !=
-	            GP_NO_UID; /* a process that is not held may be released by its owner */
+		    GP_NO_UID; /* a process that is not held may be released by its owner */
 	struct gp_change change = {
 		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
 		.hold_uid = held ? proc->held_by : gp_rpc_peer(call)->uid,
@@ -126,7 +126,7 @@ int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_
 }
 
 int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
-                struct gp_error *err)
+		struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
 

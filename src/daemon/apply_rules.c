@@ -52,13 +52,13 @@ void gp_process_arrived(struct gp_control *c, struct gp_proc *proc)
 }
 
 static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info,
-                  const struct gp_match *match)
+		  const struct gp_match *match)
 {
 	struct gp_assignment entry = {.pid = proc->pid,
-	                              .start_time = proc->start_time,
-	                              .source = GP_ATTR_BY_RULE,
-	                              .rule = (unsigned)(match->rule + 1),
-	                              .attr = match->attr};
+				      .start_time = proc->start_time,
+				      .source = GP_ATTR_BY_RULE,
+				      .rule = (unsigned)(match->rule + 1),
+				      .attr = match->attr};
 
 	limit_memory(proc, match->memory_limit, match->on_memory_limit);
 	proc->given = match->attr;
@@ -70,7 +70,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
 		gp_assignments_put(c->assignments, &entry,
-		                   NULL); /* so that its tasks on other devices get them too */
+				   NULL); /* so that its tasks on other devices get them too */
 	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
@@ -119,7 +119,7 @@ int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 	if (!r)
 		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_procinfo, c);
 	return r < 0 ? gp_fail(err, r, "cannot start reading process info: %s", gp_error_name(r))
-	             : 0;
+		     : 0;
 }
 
 void gp_rules_retry(struct gp_control *c, uint64_t now_ns)

@@ -70,7 +70,7 @@ static void remove_entry(struct gp_assignments *r, struct gp_assignment *e)
 	if (e != last) {
 		*e = *last;
 		gp_table_put(&r->by_key, gp_process_key(e->start_time, e->pid),
-		             (uint64_t)(e - r->entry)); /* replaces the existing key */
+			     (uint64_t)(e - r->entry)); /* replaces the existing key */
 	}
 	r->n--;
 }
@@ -85,11 +85,11 @@ static int print_entry(char *out, size_t size, const struct gp_assignment *e)
 	const struct gp_task_attr *a = &e->attr;
 
 	return snprintf(out, size,
-	                "set %d %" PRIu64 " %u %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64
-	                " %d %u %s\n",
-	                e->pid, e->start_time, a->class, a->priority, a->weight, a->share_permille,
-	                a->ceiling_permille, a->deadline_ns, a->budget_ns, a->gang, e->inherit,
-	                e->by, e->gang);
+			"set %d %" PRIu64 " %u %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64
+			" %d %u %s\n",
+			e->pid, e->start_time, a->class, a->priority, a->weight, a->share_permille,
+			a->ceiling_permille, a->deadline_ns, a->budget_ns, a->gang, e->inherit,
+			e->by, e->gang);
 }
 
 /* Reads `n` whole numbers, each after one blank. Returns the rest of the text, or NULL. */
@@ -118,18 +118,18 @@ static bool read_entry(const char *line, struct gp_assignment *e)
 	    n[3] > GP_PRIORITY_MAX || n[4] > 10000 || n[5] > 1000 || n[6] > 1000)
 		return false;
 	*e = (struct gp_assignment){.pid = (pid_t)n[0],
-	                            .start_time = n[1],
-	                            .source = GP_ATTR_BY_USER,
-	                            .inherit = n[10],
-	                            .by = (uid_t)n[11],
-	                            .attr = {.class = (uint8_t)n[2],
-	                                     .priority = (uint8_t)n[3],
-	                                     .weight = (uint32_t)n[4],
-	                                     .share_permille = (uint32_t)n[5],
-	                                     .ceiling_permille = (uint32_t)n[6],
-	                                     .deadline_ns = n[7],
-	                                     .budget_ns = n[8],
-	                                     .gang = n[9]}};
+				    .start_time = n[1],
+				    .source = GP_ATTR_BY_USER,
+				    .inherit = n[10],
+				    .by = (uid_t)n[11],
+				    .attr = {.class = (uint8_t)n[2],
+					     .priority = (uint8_t)n[3],
+					     .weight = (uint32_t)n[4],
+					     .share_permille = (uint32_t)n[5],
+					     .ceiling_permille = (uint32_t)n[6],
+					     .deadline_ns = n[7],
+					     .budget_ns = n[8],
+					     .gang = n[9]}};
 	snprintf(e->gang, sizeof e->gang, "%s", rest + 1);
 	return true;
 }
@@ -296,7 +296,7 @@ void gp_assignments_close(struct gp_assignments *r)
 }
 
 bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time,
-                        struct gp_assignment *entry)
+			struct gp_assignment *entry)
 {
 	const struct gp_assignment *e;
 
@@ -309,7 +309,7 @@ bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time
 }
 
 bool gp_assignments_find(struct gp_assignments *r, pid_t pid, uint64_t start_time,
-                         struct gp_assignment *entry)
+			 struct gp_assignment *entry)
 {
 	uid_t owner;
 
@@ -328,7 +328,7 @@ bool gp_assignments_find(struct gp_assignments *r, pid_t pid, uint64_t start_tim
 }
 
 int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *entry,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	char line[512];
 	int code = 0;
@@ -371,7 +371,7 @@ void gp_assignments_drop_rules(struct gp_assignments *r)
 }
 
 void gp_assignments_each(struct gp_assignments *r,
-                         void (*each)(void *arg, const struct gp_assignment *entry), void *arg)
+			 void (*each)(void *arg, const struct gp_assignment *entry), void *arg)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		each(arg, &r->entry[i]);

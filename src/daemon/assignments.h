@@ -37,7 +37,7 @@ struct gp_assignments;
 
 /* Reads the file and drops entries of processes that have ended. `path` NULL: no file. */
 int gp_assignments_open(const char *path, struct gp_assignments **assignments,
-                        struct gp_error *err);
+			struct gp_error *err);
 void gp_assignments_close(struct gp_assignments *r);
 
 /*
@@ -45,15 +45,15 @@ void gp_assignments_close(struct gp_assignments *r);
  * an administrator applies to all descendants, that of another user to that user's processes.
  */
 bool gp_assignments_find(struct gp_assignments *r, pid_t pid, uint64_t start_time,
-                         struct gp_assignment *entry);
+			 struct gp_assignment *entry);
 
 /* The entry of the process itself only. */
 bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time,
-                        struct gp_assignment *entry);
+			struct gp_assignment *entry);
 
 /* Adds or replaces an entry. An entry of a user is in the file when this returns. */
 int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *entry,
-                       struct gp_error *err);
+		       struct gp_error *err);
 void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_time);
 
 /* Drops all entries of rules, because the rules have changed. */
@@ -61,7 +61,7 @@ void gp_assignments_drop_rules(struct gp_assignments *r);
 
 /* Calls `each` for every entry; it must not change the assignments. */
 void gp_assignments_each(struct gp_assignments *r,
-                         void (*each)(void *arg, const struct gp_assignment *entry), void *arg);
+			 void (*each)(void *arg, const struct gp_assignment *entry), void *arg);
 
 /*
  * The policy that was chosen at run time, as text; "" = that of the configuration. Kept in the file

@@ -39,13 +39,13 @@ void gp_configuration_read(struct gp_reading *r)
 }
 
 int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	const char *source = gp_assignments_policy(c->assignments);
 	bool ignore;
 
 	if (*source && !gp_policy_parse(source, choice,
-	                                NULL)) /* a daemon of another version may have written it */
+					NULL)) /* a daemon of another version may have written it */
 		return 0;
 	if (c->options.policy)
 		return gp_policy_parse(c->options.policy, choice, err);

@@ -128,13 +128,13 @@ static int start_device_threads(struct gp_control *c, struct gp_error *err)
 	}
 	if (!r && !c->nthreads)
 		r = gp_fail(err, -ENODEV,
-		            "the configuration ignores every GPU of this machine; change 'devices' "
-		            "in it");
+			    "the configuration ignores every GPU of this machine; change 'devices' "
+			    "in it");
 	return r;
 }
 
 static const char *socket_path(const struct gp_config_socket *s, const char *name, char *out,
-                               size_t size)
+			       size_t size)
 {
 	char folder[GP_RUN_DIR_SIZE];
 
@@ -174,17 +174,17 @@ static int start_server(struct gp_control *c, struct gp_error *err)
 	char control[GP_RUN_DIR_SIZE + 16], hint[GP_RUN_DIR_SIZE + 16];
 	struct gp_rpc_socket sockets[2] = {
 		{.fd = given_fd("gpreemptd.socket"),
-	         .mode = s->control.mode,
-	         .gid = s->has_group ? s->group : (gid_t)-1,
-	         .method = gp_control_methods,
-	         .nmethods = gp_control_nmethods,
-	         .limits = limits},
+		 .mode = s->control.mode,
+		 .gid = s->has_group ? s->group : (gid_t)-1,
+		 .method = gp_control_methods,
+		 .nmethods = gp_control_nmethods,
+		 .limits = limits},
 		{.fd = given_fd("gpreemptd-hint.socket"),
-	         .mode = s->hint.mode,
-	         .gid = (gid_t)-1,
-	         .method = gp_hint_methods,
-	         .nmethods = gp_hint_nmethods,
-	         .limits = limits},
+		 .mode = s->hint.mode,
+		 .gid = (gid_t)-1,
+		 .method = gp_hint_methods,
+		 .nmethods = gp_hint_nmethods,
+		 .limits = limits},
 	};
 	struct gp_rpc_config config = {
 		.name = "gpreemptd " GP_VERSION, .socket = sockets, .nsockets = 2, .arg = c};
@@ -279,7 +279,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 	(void)usec;
 	if (!start_device_threads(c, &err) || c->nthreads) {
 		sd_notifyf(0, "STATUS=Scheduling %u device%s", c->nthreads,
-		           c->nthreads == 1 ? "" : "s");
+			   c->nthreads == 1 ? "" : "s");
 		return 0;
 	}
 	log_no_device(c, &err);
@@ -332,7 +332,7 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
 	int r;
 
 	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
-	           c->nthreads == 1 ? "" : "s");
+		   c->nthreads == 1 ? "" : "s");
 	gp_log(GP_LOG_INFO, "daemon.ready", "devices=%u", c->nthreads);
 	r = sd_event_loop(c->loop);
 	sd_notify(0, "STOPPING=1");

@@ -115,7 +115,7 @@ int gp_control_configure(struct gp_control *c, struct gp_error *err);
  * the configuration.
  */
 int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
-                      struct gp_error *err);
+		      struct gp_error *err);
 
 /* reload.c: reading the configuration again. */
 
@@ -167,7 +167,7 @@ void gp_bounds_renew(struct gp_control *c);
 int gp_bounds_users(const struct gp_control *c, struct gp_reading *r);
 struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid);
 bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
-                   unsigned n);
+		   unsigned n);
 /*
  * Reduces attributes that a user set to what a rule gives the process or the user's limit allows.
  */
@@ -201,10 +201,10 @@ struct gp_gather {
 
 /* NULL: no memory; the call was answered with an error. */
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
-                                void (*finish)(struct gp_gather *g));
+				void (*finish)(struct gp_gather *g));
 /* Sends a device command; one that cannot be sent counts as failed. */
 void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
-                       struct gp_command *command);
+		       struct gp_command *command);
 /* All device commands were sent. Finishes at once if no answer is outstanding. */
 void gp_gather_go(struct gp_gather *g);
 void gp_gather_answer(unsigned device, const struct gp_answer *answer);
@@ -232,7 +232,7 @@ void gp_events_check_limits(struct gp_control *c);
 
 struct json_object *gp_render_device(struct gp_control *c, unsigned device);
 struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-                                   const struct gp_task_stats *task, uint64_t mono_ns);
+				   const struct gp_task_stats *task, uint64_t mono_ns);
 
 /* Methods of the protocol, each in method_NAME.c. */
 
@@ -261,11 +261,11 @@ struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_
 
 /* Each returns 0, or -EPERM with a message. `proc` NULL: all processes. `err` may be NULL. */
 int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
-                struct gp_error *err);
+		struct gp_error *err);
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
-               const struct gp_task_attr *to, struct gp_error *err);
+	       const struct gp_task_attr *to, struct gp_error *err);
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
-                bool release, struct gp_error *err);
+		bool release, struct gp_error *err);
 int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err);
 
 /*
@@ -273,6 +273,6 @@ int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_
  * error.
  */
 struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
-                                 struct json_object *params);
+				 struct json_object *params);
 
 #endif

@@ -30,14 +30,14 @@ void gp_device_thread_give_answers(struct gp_device_thread *dt)
 {
 	for (unsigned i = 0; i < dt->nanswers; i++)
 		gp_ring_put(&dt->answers,
-		            &dt->answer[i]); /* the ring has room for all open commands */
+			    &dt->answer[i]); /* the ring has room for all open commands */
 	dt->wake_control |= dt->nanswers;
 	dt->nanswers = 0;
 }
 
 /* Answers with the back end's reason, or else with the name of the device. */
 static void answer_failure(struct gp_device_thread *dt, uint64_t token,
-                           const struct gp_task_stats *t, int status)
+			   const struct gp_task_stats *t, int status)
 {
 	struct gp_error why = {0};
 
@@ -45,9 +45,9 @@ static void answer_failure(struct gp_device_thread *dt, uint64_t token,
 		gp_gpu_why(dt->gpu, t->handle, &why);
 	if (!*why.text)
 		gp_fail(&why, status,
-		        "the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "
-		        "cause",
-		        dt->gpu->info.name, gp_error_name(status));
+			"the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "
+			"cause",
+			dt->gpu->info.name, gp_error_name(status));
 	answer(dt, token, status, why.text);
 }
 
@@ -58,18 +58,18 @@ static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const st
 	if (!o->token || gp_engine_find_task(dt->engine, o->task, &t))
 		return;
 	dt->waiting[dt->nwaiting++] = (struct gp_waiting){.token = o->token,
-	                                                  .task = o->task,
-	                                                  .held = o->kind == GP_COMMAND_HOLD,
-	                                                  .failures = t.failures,
-	                                                  .since_ns = now_ns};
+							  .task = o->task,
+							  .held = o->kind == GP_COMMAND_HOLD,
+							  .failures = t.failures,
+							  .since_ns = now_ns};
 }
 
 static const char *refusal_text(int status)
 {
 	return status == -ENOTSUP ? "this device cannot hold tasks"
 	       : status == -ENOSPC
-	               ? "this device cannot hold more tasks at the same time; release one first"
-	               : "the task has ended";
+		       ? "this device cannot hold more tasks at the same time; release one first"
+		       : "the task has ended";
 }
 
 static void execute(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
@@ -103,7 +103,7 @@ void gp_device_thread_execute(struct gp_device_thread *dt, uint64_t now_ns)
 }
 
 static bool is_hopeless(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w,
-                        const struct gp_task_stats *t)
+			const struct gp_task_stats *t)
 {
 	uint64_t waited_ns = now_ns - w->since_ns;
 	struct gp_error why = {0};
@@ -145,7 +145,7 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
 	else
 		answer_failure(dt, w->token, &t,
-		               now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
+			       now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
 	return true;
 }
 

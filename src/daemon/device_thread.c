@@ -49,7 +49,7 @@ static int make_device_thread(struct gp_device_thread *dt, struct gp_error *err)
 }
 
 int gp_device_thread_start(const struct gp_device_thread_config *config,
-                           struct gp_device_thread **thread, struct gp_error *err)
+			   struct gp_device_thread **thread, struct gp_error *err)
 {
 	struct gp_device_thread *dt = calloc(1, sizeof *dt);
 	int r;

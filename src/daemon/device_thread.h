@@ -69,7 +69,7 @@ struct gp_device_thread;
 
 /* Starts the thread. The device is closed also on error. */
 int gp_device_thread_start(const struct gp_device_thread_config *config,
-                           struct gp_device_thread **thread, struct gp_error *err);
+			   struct gp_device_thread **thread, struct gp_error *err);
 
 /*
  * Puts all tasks back and ends the thread. The undo records stay. When all device threads have

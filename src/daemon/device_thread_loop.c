@@ -63,11 +63,11 @@ static void describe_task(struct gp_device_thread *dt, struct gp_device_event *d
 	case GP_EVENT_TASK_OUT: break;
 	case GP_EVENT_EJECTED:
 		snprintf(device_event->text, sizeof device_event->text, "%s",
-		         gp_engine_ejection(dt->engine)->text);
+			 gp_engine_ejection(dt->engine)->text);
 		break;
 	case GP_EVENT_POLICY:
 		snprintf(device_event->text, sizeof device_event->text, "%s",
-		         gp_engine_policy(dt->engine)->name);
+			 gp_engine_policy(dt->engine)->name);
 		break;
 	default:
 		if (!gp_engine_find_task(dt->engine, device_event->event.task, &t)) {
@@ -187,8 +187,8 @@ static void wait(struct gp_device_thread *dt, int event_fd)
 	uint64_t due_ns = atomic_load_explicit(&dt->due_ns, memory_order_relaxed), now_ns, ignored;
 	struct itimerspec at = {.it_value = gp_timespec(due_ns ? due_ns : 1)};
 	struct pollfd p[3] = {{.fd = dt->timer_fd, .events = POLLIN},
-	                      {.fd = dt->command_fd, .events = POLLIN},
-	                      {.fd = event_fd, .events = POLLIN}};
+			      {.fd = dt->command_fd, .events = POLLIN},
+			      {.fd = event_fd, .events = POLLIN}};
 
 	now_ns = gp_monotonic_ns();
 	if (due_ns <= now_ns) {

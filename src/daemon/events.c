@@ -47,9 +47,9 @@ void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_ob
 
 /* The first topics have the order of the engine's events. */
 _Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
-                       (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
-                       (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
-               "the order of topics and events differs");
+		       (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
+		       (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
+	       "the order of topics and events differs");
 
 static void add_details(struct json_object *event, const struct gp_device_event *device_event)
 {
@@ -80,7 +80,7 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 }
 
 static void publish_device_event(struct gp_control *c, unsigned device,
-                                 const struct gp_device_event *device_event)
+				 const struct gp_device_event *device_event)
 {
 	enum gp_topic topic = (enum gp_topic)device_event->event.kind;
 	struct json_object *event = gp_event_new(c, topic);
@@ -89,11 +89,11 @@ static void publish_device_event(struct gp_control *c, unsigned device,
 	if (!event)
 		return;
 	json_object_object_add(event, "mono_ns",
-	                       json_object_new_uint64(device_event->event.now_ns));
+			       json_object_new_uint64(device_event->event.now_ns));
 	json_object_object_add(event, "device", json_object_new_uint64(device));
 	if (device_event->event.task)
 		json_object_object_add(event, "task",
-		                       json_object_new_uint64(device_event->event.task));
+				       json_object_new_uint64(device_event->event.task));
 	proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 	if (proc)
 		gp_event_add_proc(event, proc);
@@ -125,7 +125,7 @@ static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 }
 
 static void task_in(struct gp_control *c, unsigned device,
-                    const struct gp_device_event *device_event)
+		    const struct gp_device_event *device_event)
 {
 	struct gp_proc *proc;
 	bool first;
@@ -134,7 +134,7 @@ static void task_in(struct gp_control *c, unsigned device,
 		return;
 	proc = gp_procs_get(&c->procs, device_event->pid, device_event->start_time);
 	if (!proc || gp_procs_task_in(&c->procs, proc, device, device_event->event.task,
-	                              device_event->key)) {
+				      device_event->key)) {
 		gp_log(GP_LOG_ERROR, "task.no-memory", "pid=%d", device_event->pid);
 		return;
 	}
@@ -149,17 +149,17 @@ static void task_in(struct gp_control *c, unsigned device,
 	    !gp_task_attr_same(&proc->attr, &device_event->attr))
 		/* The attributes were set while the device thread classified the task. */
 		gp_device_thread_command(c->thread[device],
-		                         &(struct gp_command){.kind = GP_COMMAND_ATTR,
-		                                              .task = device_event->event.task,
-		                                              .attr = proc->attr});
+					 &(struct gp_command){.kind = GP_COMMAND_ATTR,
+							      .task = device_event->event.task,
+							      .attr = proc->attr});
 	if (proc->held_by != GP_NO_UID)
 		gp_device_thread_command(c->thread[device],
-		                         &(struct gp_command){.kind = GP_COMMAND_HOLD,
-		                                              .task = device_event->event.task});
+					 &(struct gp_command){.kind = GP_COMMAND_HOLD,
+							      .task = device_event->event.task});
 }
 
 static void on_resumed(struct gp_control *c, unsigned device,
-                       const struct gp_device_event *device_event)
+		       const struct gp_device_event *device_event)
 {
 	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 
@@ -171,7 +171,7 @@ static void on_resumed(struct gp_control *c, unsigned device,
 }
 
 static void handle_event(struct gp_control *c, unsigned device,
-                         const struct gp_device_event *device_event)
+			 const struct gp_device_event *device_event)
 {
 	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:

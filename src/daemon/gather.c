@@ -9,7 +9,7 @@
 _Static_assert(GP_DEVICES_MAX <= 64, "done_on has a bit for each device");
 
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
-                                void (*finish)(struct gp_gather *g))
+				void (*finish)(struct gp_gather *g))
 {
 	struct gp_gather *g = calloc(1, sizeof *g);
 
@@ -50,7 +50,7 @@ static void note_failure(struct gp_gather *g, int status, const char *text)
 }
 
 void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
-                       struct gp_command *command)
+		       struct gp_command *command)
 {
 	int r;
 
@@ -96,7 +96,7 @@ void gp_gathers_end(struct gp_control *c)
 		next = g->next;
 		if (g->call)
 			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN,
-			            "the daemon is shutting down");
+				    "the daemon is shutting down");
 		free(g);
 	}
 	c->gathers = NULL;

@@ -93,8 +93,8 @@ int gp_heartbeat_begin(struct gp_control *c)
 {
 	sd_event_source *heartbeat;
 	int r = sd_event_add_time_relative(c->loop, &heartbeat, CLOCK_MONOTONIC, 0, 1000,
-	                                   on_heartbeat, c);
+					   on_heartbeat, c);
 
 	return r < 0 ? r
-	             : gp_run_before_clients(heartbeat); /* so that busy clients cannot delay it */
+		     : gp_run_before_clients(heartbeat); /* so that busy clients cannot delay it */
 }

@@ -37,10 +37,10 @@ static const char index_page[] =
 	"<!doctype html><title>gpreemptd</title><p>gpreemptd: <a href=\"/metrics\">metrics</a>\n";
 
 static enum MHD_Result answer(struct MHD_Connection *to, unsigned status, const char *type,
-                              const char *text, size_t size, const char *allow)
+			      const char *text, size_t size, const char *allow)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(size, (void *)(uintptr_t)text,
-	                                                         MHD_RESPMEM_MUST_COPY);
+								 MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result done = MHD_NO;
 
 	if (!r)
@@ -53,7 +53,7 @@ static enum MHD_Result answer(struct MHD_Connection *to, unsigned status, const 
 }
 
 static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, const char *text,
-                                   const char *allow)
+				   const char *allow)
 {
 	return answer(to, status, "text/plain; charset=utf-8", text, strlen(text), allow);
 }
@@ -84,8 +84,8 @@ static int make_page(struct gp_http *h)
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const char *url,
-                                  const char *method, const char *version, const char *upload,
-                                  size_t *upload_size, void **state)
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_size, void **state)
 {
 	struct gp_http *h = arg;
 
@@ -94,8 +94,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	(void)upload_size;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
-		                   "Only GET and HEAD are supported; use GET /metrics\n",
-		                   "GET, HEAD");
+				   "Only GET and HEAD are supported; use GET /metrics\n",
+				   "GET, HEAD");
 	/*
 	 * libmicrohttpd calls first before it has read the request. An answer then would end the
 	 * connection.
@@ -106,10 +106,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	}
 	if (!strcmp(url, "/"))
 		return answer(from, MHD_HTTP_OK, "text/html; charset=utf-8", index_page,
-		              sizeof index_page - 1, NULL);
+			      sizeof index_page - 1, NULL);
 	if (strcmp(url, "/metrics") != 0)
 		return answer_text(from, MHD_HTTP_NOT_FOUND,
-		                   "Not found; the only page is /metrics\n", NULL);
+				   "Not found; the only page is /metrics\n", NULL);
 	if (make_page(h))
 		return answer_text(from, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory\n", NULL);
 	return answer(from, MHD_HTTP_OK, h->config.type, h->page, h->size, NULL);
@@ -118,7 +118,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 static bool is_full(const struct gp_http *h)
 {
 	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
-	               ->num_connections >= CONNECTIONS_MAX;
+		       ->num_connections >= CONNECTIONS_MAX;
 }
 
 static void run(struct gp_http *h)
@@ -207,12 +207,12 @@ static int start(struct gp_http *h, sd_event *loop, int fd)
 	r = sd_event_add_io(loop, &h->io, info->epoll_fd, EPOLLIN, on_io, h);
 	if (r >= 0)
 		r = sd_event_add_time_relative(loop, &h->timer, CLOCK_MONOTONIC, 0, 1000, on_time,
-		                               h);
+					       h);
 	return r < 0 ? r : 0;
 }
 
 int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp_http **http,
-                  struct gp_error *err)
+		  struct gp_error *err)
 {
 	struct gp_http *h = calloc(1, sizeof *h);
 	int fd, r;
@@ -225,9 +225,9 @@ int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp
 	if (r) {
 		gp_http_end(h);
 		return gp_fail(err, r, "cannot serve metrics: %s%s", gp_error_name(r),
-		               r == -EADDRINUSE ? "; another program listens there; choose "
-		                                  "another port with 'metrics: listen'"
-		                                : "");
+			       r == -EADDRINUSE ? "; another program listens there; choose "
+						  "another port with 'metrics: listen'"
+						: "");
 	}
 	*http = h;
 	return 0;

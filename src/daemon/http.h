@@ -25,7 +25,7 @@ struct gp_http_config {
 
 /* Starts the server. `config` is copied, except what `arg` and `type` point to. */
 int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp_http **http,
-                  struct gp_error *err);
+		  struct gp_error *err);
 void gp_http_end(struct gp_http *http); /* `http` may be NULL */
 
 /* For tests: the port. */

@@ -48,7 +48,7 @@ static const char *end_of_value(const char *p)
 }
 
 static void add_field(struct record *r, const char *name, size_t length, const char *value,
-                      const char *end)
+		      const char *end)
 {
 	char upper[32];
 
@@ -56,7 +56,7 @@ static void add_field(struct record *r, const char *name, size_t length, const c
 		return;
 	for (size_t i = 0; i < length; i++)
 		upper[i] = (char)(isalnum((unsigned char)name[i]) ? toupper((unsigned char)name[i])
-		                                                  : '_');
+								  : '_');
 	upper[length] = 0;
 	if (*value == '"' && end - value >= 2) { /* strips the quotes */
 		value++;
@@ -66,7 +66,7 @@ static void add_field(struct record *r, const char *name, size_t length, const c
 }
 
 unsigned gp_journal_split(const char *line, int priority, char *text, size_t size,
-                          struct iovec field[GP_JOURNAL_FIELDS])
+			  struct iovec field[GP_JOURNAL_FIELDS])
 {
 	struct record r = {.text = text, .left = size, .field = field};
 	const char *p = strchr(line, ' ');

@@ -24,6 +24,6 @@ int gp_journal_to(const char *path);
  * Returns the number of fields; the rest did not fit.
  */
 unsigned gp_journal_split(const char *line, int priority, char *text, size_t size,
-                          struct iovec field[GP_JOURNAL_FIELDS]);
+			  struct iovec field[GP_JOURNAL_FIELDS]);
 
 #endif

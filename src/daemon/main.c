@@ -19,10 +19,10 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"config", 'c', "FILE", 0, "Configuration file (default: " GP_CONFIG_PATH ", if it exists)",
-         0},
+	 0},
 	{"gpu", 'g', "KIND", 0, "Use only GPUs of this kind: nvidia, amd or sim", 0},
 	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy to use instead of the configured one",
-         0},
+	 0},
 	{"wait", 'w', NULL, 0, "If there is no GPU, wait for one instead of exiting", 0},
 	{"check", 'C', NULL, 0, "Check the configuration and exit", 0},
 	{0},

@@ -12,7 +12,7 @@ static const struct gp_proc *caller(const struct gp_control *c, const struct gp_
 }
 
 static int command_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
-                         bool begins)
+			 bool begins)
 {
 	const struct gp_proc *proc = caller(c, call);
 	struct json_object *result;

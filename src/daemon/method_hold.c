@@ -23,7 +23,7 @@ static void finish(struct gp_gather *g)
 }
 
 static void command_tasks(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
-                          enum gp_command_kind kind)
+			  enum gp_command_kind kind)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
 		struct gp_command command = {.kind = kind, .task = proc->task[i].id};

@@ -16,7 +16,7 @@ static struct json_object *render_policy(struct gp_control *c)
 	json_object_object_add(o, "policy", json_object_new_string(choice->ops->name));
 	for (uint32_t i = 0; i < choice->ops->nparam; i++)
 		json_object_object_add(param, choice->ops->param[i].name,
-		                       json_object_new_int64(choice->param[i]));
+				       json_object_new_int64(choice->param[i]));
 	json_object_object_add(o, "params", param);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
@@ -97,7 +97,7 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
 		r = gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
-		            (unsigned)device);
+			    (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
 }
 

@@ -39,7 +39,7 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 }
 
 static bool may_see(struct gp_control *c, const struct gp_rpc_call *call, unsigned device,
-                    const struct gp_task_stats *task)
+		    const struct gp_task_stats *task)
 {
 	const struct gp_proc *proc;
 
@@ -67,7 +67,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			"a pid of your pid namespace means another process here; ask without pid");
 	if (one_device && device >= c->nthreads)
 		return gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
-		               (unsigned)device);
+			       (unsigned)device);
 	list = json_object_new_array();
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
@@ -78,7 +78,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
 			    may_see(c, call, i, &snapshot->task[t]))
 				json_object_array_add(list, gp_render_task(c, i, &snapshot->task[t],
-				                                           snapshot->now_ns));
+									   snapshot->now_ns));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
@@ -127,7 +127,7 @@ static struct json_object *render_daemon(struct gp_control *c)
 	if (*c->config_path)
 		json_object_object_add(o, "config", json_object_new_string(c->config_path));
 	json_object_object_add(o, "keeper",
-	                       json_object_new_string(c->keeper_gone ? "gone" : "here"));
+			       json_object_new_string(c->keeper_gone ? "gone" : "here"));
 	return o;
 }
 

@@ -13,19 +13,19 @@
 
 /* Reads the name of the gang; "" removes the process from its gang. */
 static int read_gang(struct json_object *params, const char **name, bool *named,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	struct json_object *value = json_object_object_get(params, "gang");
 
 	*named = json_object_is_type(value, json_type_string) && !json_object_get_string_len(value);
 	*name = "";
 	return *named ? 0
-	              : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
+		      : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
 }
 
 /* Changes `attr` by the parameters of the call. */
 static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
-                     struct json_object *params, struct gp_task_attr *attr, char *gang)
+		     struct json_object *params, struct gp_task_attr *attr, char *gang)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	unsigned class = attr->class;
@@ -51,9 +51,9 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	if (named) {
 		snprintf(gang, GP_GANG_NAME_MAX, "%s", name);
 		attr->gang = !*gang ? 0
-		             : gp_administers(c, gp_rpc_peer(call))
-		                     ? gp_gang_of_admin(gang)
-		                     : gp_gang_of_user(proc->uid, gang);
+			     : gp_administers(c, gp_rpc_peer(call))
+				     ? gp_gang_of_admin(gang)
+				     : gp_gang_of_user(proc->uid, gang);
 	}
 	return 0;
 }
@@ -106,7 +106,7 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 
 /* All checks have passed; applies the assignment. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
-               const struct gp_assignment *entry)
+	       const struct gp_assignment *entry)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_gather *g;
@@ -138,14 +138,14 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	struct gp_error *err = gp_rpc_error(call);
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
 	struct gp_assignment entry = {.source = GP_ATTR_BY_USER,
-	                              .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
+				      .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
 	struct gp_proc *proc;
 	bool there;
 	int r;
 
 	if (GP_PARAMS_KNOWN(params, err, "target", "inherit", "class", "priority", "weight",
-	                    "share_permille", "ceiling_permille", "deadline_ns", "budget_ns",
-	                    "gang") ||
+			    "share_permille", "ceiling_permille", "deadline_ns", "budget_ns",
+			    "gang") ||
 	    gp_params_bool(params, "inherit", &entry.inherit, &there, err))
 		return -EINVAL;
 	proc = gp_method_target(c, call, params);

@@ -31,7 +31,7 @@ const struct gp_rpc_method gp_hint_methods[] = {
 const unsigned gp_hint_nmethods = sizeof gp_hint_methods / sizeof gp_hint_methods[0];
 
 struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
-                                 struct json_object *params)
+				 struct json_object *params)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_target target;

@@ -51,7 +51,7 @@ static uint64_t count_over_limit(const struct gp_control *c)
 }
 
 static void fill_device(const struct gp_control *c, unsigned i, uint64_t now_ns,
-                        struct gp_metrics_device *d)
+			struct gp_metrics_device *d)
 {
 	struct gp_device_thread *h = c->thread[i];
 	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(h);
@@ -111,8 +111,8 @@ static void write_page(FILE *out, void *arg)
 int gp_metrics_begin(struct gp_control *c, struct gp_error *err)
 {
 	struct gp_http_config config = {.address = &c->config->metrics.address.any,
-	                                .type = GP_METRICS_TYPE,
-	                                .write = write_page};
+					.type = GP_METRICS_TYPE,
+					.write = write_page};
 	struct gp_metrics *m;
 	int r;
 

@@ -14,7 +14,7 @@
 #define TASK_KEY(device, task) ((uint64_t)(device) << 56 | (task))
 
 void gp_procs_init(struct gp_procs *procs, sd_event *loop,
-                   void (*on_end)(void *arg, struct gp_proc *proc), void *arg)
+		   void (*on_end)(void *arg, struct gp_proc *proc), void *arg)
 {
 	*procs = (struct gp_procs){.loop = loop, .on_end = on_end, .arg = arg};
 	gp_table_init(&procs->by_key);
@@ -228,7 +228,7 @@ void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *p)
 }
 
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,
-                     uint64_t key)
+		     uint64_t key)
 {
 	if (p->ntasks == p->capacity) {
 		unsigned capacity = p->capacity ? 2 * p->capacity : 2;

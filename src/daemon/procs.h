@@ -77,7 +77,7 @@ struct gp_procs {
 };
 
 void gp_procs_init(struct gp_procs *procs, sd_event *loop,
-                   void (*on_end)(void *arg, struct gp_proc *proc), void *arg);
+		   void (*on_end)(void *arg, struct gp_proc *proc), void *arg);
 void gp_procs_free(struct gp_procs *procs);
 
 struct gp_proc *gp_procs_find(const struct gp_procs *procs, pid_t pid, uint64_t start_time);
@@ -100,7 +100,7 @@ void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *proc);
 
 /* 0 or -ENOMEM. */
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *proc, unsigned device, uint64_t task,
-                     uint64_t key);
+		     uint64_t key);
 /* Also removes the process if this was its last task and it has ended or has no assignment. */
 void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task);
 

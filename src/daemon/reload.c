@@ -78,7 +78,7 @@ static void apply(struct gp_control *c, const struct gp_reading *reading)
 		struct gp_command command = {.kind = GP_COMMAND_POLICY};
 
 		if (gp_control_policy(c, gp_device_thread_info(c->thread[i])->name, &command.policy,
-		                      NULL))
+				      NULL))
 			continue;
 		if (!memcmp(&command.policy, &c->policy[i], sizeof command.policy))
 			continue;
@@ -140,7 +140,7 @@ static int begin(struct gp_control *c)
 		return code;
 	r->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	code = r->done_fd < 0 ? -errno
-	                      : sd_event_add_io(c->loop, &r->done, r->done_fd, EPOLLIN, on_done, c);
+			      : sd_event_add_io(c->loop, &r->done, r->done_fd, EPOLLIN, on_done, c);
 	if (code >= 0) {
 		/*
 		 * Detached: the thread uses only its own data, so the end of the daemon does not
@@ -154,7 +154,7 @@ static int begin(struct gp_control *c)
 	if (!code) {
 		r->ncalls = r->nall;
 		sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		           (unsigned long long)(gp_monotonic_ns() / 1000));
+			   (unsigned long long)(gp_monotonic_ns() / 1000));
 		return 0;
 	}
 	r->done = sd_event_source_disable_unref(r->done);

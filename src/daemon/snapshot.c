@@ -60,8 +60,8 @@ static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejectio
 static void copy_stats(struct gp_engine_stats *copy, const struct gp_engine_stats *stats)
 {
 	static_assert(offsetof(struct gp_engine_stats, wait_ns) + 5 * sizeof(struct gp_hist) ==
-	                      sizeof(struct gp_engine_stats),
-	              "a histogram is missing");
+			      sizeof(struct gp_engine_stats),
+		      "a histogram is missing");
 	memcpy(copy, stats, offsetof(struct gp_engine_stats, wait_ns));
 	gp_hist_catch_up(&copy->wait_ns, &stats->wait_ns);
 	gp_hist_catch_up(&copy->hold_ns, &stats->hold_ns);
@@ -71,7 +71,7 @@ static void copy_stats(struct gp_engine_stats *copy, const struct gp_engine_stat
 }
 
 void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64_t now_ns,
-                       uint64_t since_ns, const struct gp_hist *lag_ns)
+		       uint64_t since_ns, const struct gp_hist *lag_ns)
 {
 	struct gp_snapshot *snapshot = &s->snapshot[s->mine];
 
@@ -83,14 +83,14 @@ void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64
 	copy_stats(&snapshot->stats, gp_engine_stats(e));
 	gp_hist_catch_up(&snapshot->lag_ns, lag_ns);
 	s->mine = atomic_exchange_explicit(&s->newest, s->mine | GP_SNAPSHOT_FRESH,
-	                                   memory_order_acq_rel) &
-	          ~GP_SNAPSHOT_FRESH;
+					   memory_order_acq_rel) &
+		  ~GP_SNAPSHOT_FRESH;
 }
 
 const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s)
 {
 	if (atomic_load_explicit(&s->newest, memory_order_relaxed) & GP_SNAPSHOT_FRESH)
 		s->theirs = atomic_exchange_explicit(&s->newest, s->theirs, memory_order_acq_rel) &
-		            ~GP_SNAPSHOT_FRESH;
+			    ~GP_SNAPSHOT_FRESH;
 	return &s->snapshot[s->theirs];
 }

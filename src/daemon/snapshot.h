@@ -43,7 +43,7 @@ void gp_snapshots_free(struct gp_snapshots *s);
 
 /* Takes a snapshot; called by the device thread. Tasks for which there is no memory are missing. */
 void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64_t now_ns,
-                       uint64_t since_ns, const struct gp_hist *lag_ns);
+		       uint64_t since_ns, const struct gp_hist *lag_ns);
 
 /* The newest snapshot, never NULL, valid until the next call; called by the control thread. */
 const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s);

@@ -129,19 +129,19 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 }
 
 struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-                                   const struct gp_task_stats *t, uint64_t mono_ns)
+				   const struct gp_task_stats *t, uint64_t mono_ns)
 {
 	static const char *const source[] = {"default", "rule", "user"};
 	const struct gp_proc *proc = gp_procs_of_task(&c->procs, device, t->id);
 	const struct gp_task_condition condition = {.held = t->held,
-	                                            .held_by = t->held_by,
-	                                            .known = t->known,
-	                                            .active = t->active,
-	                                            .running = t->running};
+						    .held_by = t->held_by,
+						    .known = t->known,
+						    .active = t->active,
+						    .running = t->running};
 	const struct gp_task_counters counters = {.held_ns = t->held_ns,
-	                                          .preemptions = t->preemptions,
-	                                          .failures = t->failures,
-	                                          .undone = t->undone};
+						  .preemptions = t->preemptions,
+						  .failures = t->failures,
+						  .undone = t->undone};
 	char user[32];
 	struct gp_task_info info = {
 		.device = device,

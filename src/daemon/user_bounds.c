@@ -64,7 +64,7 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 }
 
 bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
-                   unsigned n)
+		   unsigned n)
 {
 	bool all = true;
 
@@ -111,7 +111,7 @@ void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp
 	if (!gp_limit_clamp(&limit, &entry.attr))
 		return;
 	gp_assignments_put(c->assignments, &entry,
-	                   NULL); /* if it cannot be written, it is repeated after a restart */
+			   NULL); /* if it cannot be written, it is repeated after a restart */
 	proc->attr = entry.attr;
 	gp_log(GP_LOG_INFO, "process.clamped", "pid=%d class=%s priority=%u by=%u", proc->pid,
 	       gp_class_name(proc->attr.class), proc->attr.priority, proc->set_by);

@@ -9,7 +9,7 @@
  * its measured run time.
  */
 static uint64_t end_of_wait(const struct gp_task *t, const struct gp_observation *o,
-                            uint64_t ran_ns)
+			    uint64_t ran_ns)
 {
 	uint64_t end_ns = t->last_progress_ns;
 
@@ -27,7 +27,7 @@ static uint64_t end_of_wait(const struct gp_task *t, const struct gp_observation
  * having the device.
  */
 void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
-                     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns)
+		     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns)
 {
 	if (t->waits && t->last_progress_ns > t->waits_since_ns) {
 		bool had_it = evidence_ns || (t->waits_held && !t->held);

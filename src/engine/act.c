@@ -14,7 +14,7 @@
 #define FAILURES_LOGGED 8 /* per tick; if a device is lost, every action fails */
 
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
-                       uint64_t now_ns, int code, uint32_t driver_code)
+		       uint64_t now_ns, int code, uint32_t driver_code)
 {
 	/* "Not yet" and "the process has just ended" are expected. */
 	bool is_unexpected = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
@@ -105,7 +105,7 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 		return 0;
 	if (wants_hold(t))
 		return is_to_be_held(t) && has_no_room(e, t) && is_tiny(t->slice_us) ? 0
-		                                                                     : t->slice_us;
+										     : t->slice_us;
 	if (t->attr.class == GP_UNMANAGED)
 		return t->touched ? 0 : t->slice_us;
 	return e->plan_task[i].want == GP_LEAVE ? t->slice_us : e->plan_task[i].slice_us;
@@ -138,7 +138,7 @@ static void take_plan(struct gp_engine *e, unsigned i)
 	struct gp_task *t = &e->task[i];
 	uint8_t want = e->plan_task[i].want;
 	bool hold = t->attr.class != GP_UNMANAGED &&
-	            (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
+		    (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
 
 	if (hold && !t->policy_hold && !t->gang_user_hold && gp_seen_active(&e->view_task[i])) {
 		e->counters[i].preemptions++;
@@ -203,7 +203,7 @@ static struct gp_attempt *attempt_of(struct gp_task *t, enum gp_act_kind kind)
 
 /* A change of ours may always be reverted. Any other change requires its undo record first. */
 static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind kind,
-                      uint32_t slice_us)
+		      uint32_t slice_us)
 {
 	if (t->unrecorded && (kind == GP_ACT_RELEASE || (kind == GP_ACT_SLICE && !slice_us)))
 		return 0;
@@ -212,7 +212,7 @@ static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind k
 
 /* Adds a task to the batch unless its backoff has not elapsed. */
 static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind, unsigned n,
-                           unsigned i, uint32_t slice_us)
+			   unsigned i, uint32_t slice_us)
 {
 	struct gp_task *t = &e->task[i];
 	struct gp_attempt *a = attempt_of(t, kind);
@@ -240,12 +240,12 @@ static uint64_t cost_of(const struct gp_engine *e, enum gp_act_kind kind)
 
 	return kind == GP_ACT_SLICE  ? info->slice_cost_ns
 	       : kind == GP_ACT_HOLD ? info->hold_cost_ns
-	                             : info->release_cost_ns;
+				     : info->release_cost_ns;
 }
 
 /* The back end has confirmed the effect, so the next observation is not needed. */
 static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
-                           struct gp_task *t)
+			   struct gp_task *t)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
@@ -262,7 +262,7 @@ static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kin
 }
 
 static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
-                        struct gp_task *t, const struct gp_action *action)
+			struct gp_task *t, const struct gp_action *action)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
@@ -298,7 +298,7 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind ki
 	r = gp_gpu_act(e->gpu, now_ns, kind, e->action, n);
 	*(kind == GP_ACT_SLICE  ? &e->stats.slices
 	  : kind == GP_ACT_HOLD ? &e->stats.holds
-	                        : &e->stats.releases) += n;
+				: &e->stats.releases) += n;
 	for (unsigned k = 0; k < n; k++) {
 		if (r)
 			e->action[k].status = r;
@@ -366,7 +366,7 @@ static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		unsigned i = e->todo[k];
 		const struct gp_task *t = &e->task[i];
 		bool tiny = t->attr.class != GP_LATENCY_CRITICAL &&
-		            (is_tiny(t->slice_us) || is_tiny(expected(&t->slice, t->slice_us)));
+			    (is_tiny(t->slice_us) || is_tiny(expected(&t->slice, t->slice_us)));
 
 		if (!differs_in_hold(e, i) || wants_hold(t))
 			continue;

@@ -12,7 +12,7 @@ struct verdict {
 };
 
 __attribute__((format(printf, 3, 4))) static int broken(const struct verdict *v, uint64_t task,
-                                                        const char *format, ...)
+							const char *format, ...)
 {
 	va_list args;
 
@@ -24,7 +24,7 @@ __attribute__((format(printf, 3, 4))) static int broken(const struct verdict *v,
 }
 
 static int check_slice(const struct gp_view *view, const struct gp_task_view *t, uint32_t slice_us,
-                       const struct verdict *v)
+		       const struct verdict *v)
 {
 	if (!slice_us)
 		return 0;
@@ -32,12 +32,12 @@ static int check_slice(const struct gp_view *view, const struct gp_task_view *t,
 		return broken(v, t->id, "sets a slice on a device without settable slices");
 	if (slice_us < view->slice_min_us || slice_us > view->slice_max_us)
 		return broken(v, t->id, "sets a slice of %u us, outside %u to %u", slice_us,
-		              view->slice_min_us, view->slice_max_us);
+			      view->slice_min_us, view->slice_max_us);
 	return 0;
 }
 
 static int check_task(const struct gp_view *view, const struct gp_plan *plan, uint32_t i,
-                      const struct verdict *v)
+		      const struct verdict *v)
 {
 	const struct gp_task_view *t = &view->task[i];
 	const struct gp_task_plan *p = &plan->task[i];
@@ -54,7 +54,7 @@ static int check_task(const struct gp_view *view, const struct gp_plan *plan, ui
 }
 
 int gp_plan_check(const struct gp_view *view, const struct gp_plan *plan, char *text, unsigned size,
-                  uint64_t *task)
+		  uint64_t *task)
 {
 	const struct verdict v = {text, size, task};
 	uint32_t held = 0, by_user = 0, tiny = 0;
@@ -73,13 +73,13 @@ int gp_plan_check(const struct gp_view *view, const struct gp_plan *plan, char *
 		by_user += user;
 		held += !user && p->want == GP_HOLD;
 		tiny += !user && p->want == GP_RUN && t->class == GP_BEST_EFFORT &&
-		        p->slice_us >= 1 && p->slice_us <= GP_TINY_SLICE_US;
+			p->slice_us >= 1 && p->slice_us <= GP_TINY_SLICE_US;
 		if (tiny > 1)
 			return broken(&v, t->id,
-			              "lets two best-effort tasks run with a tiny slice");
+				      "lets two best-effort tasks run with a tiny slice");
 	}
 	if (held && held + by_user > view->max_held)
 		return broken(&v, 0, "holds %u tasks beside %u held by users; the device holds %u",
-		              held, by_user, view->max_held);
+			      held, by_user, view->max_held);
 	return 0;
 }

@@ -14,10 +14,10 @@ static void eject_if_starving(struct gp_engine *e, uint64_t now_ns)
 		if (t->starved_ns <= e->config.starve_limit_ns)
 			continue;
 		gp_engine_eject(e, now_ns, GP_EJECT_STARVED, t->id,
-		                "starved task %llu for %llu ms; the limit is %llu ms",
-		                (unsigned long long)t->id,
-		                (unsigned long long)(t->starved_ns / GP_NS_PER_MS),
-		                (unsigned long long)(e->config.starve_limit_ns / GP_NS_PER_MS));
+				"starved task %llu for %llu ms; the limit is %llu ms",
+				(unsigned long long)t->id,
+				(unsigned long long)(t->starved_ns / GP_NS_PER_MS),
+				(unsigned long long)(e->config.starve_limit_ns / GP_NS_PER_MS));
 		return;
 	}
 }
@@ -55,9 +55,9 @@ static void call_supervised(struct gp_engine *e, uint64_t now_ns)
 		gp_engine_eject(e, now_ns, GP_EJECT_FAILED, 0, "failed: %s", gp_error_name(r));
 	else if (took_ns > e->config.decide_limit_ns)
 		gp_engine_eject(e, now_ns, GP_EJECT_SLOW, 0,
-		                "took %llu us to decide; the limit is %llu us",
-		                (unsigned long long)(took_ns / GP_NS_PER_US),
-		                (unsigned long long)(e->config.decide_limit_ns / GP_NS_PER_US));
+				"took %llu us to decide; the limit is %llu us",
+				(unsigned long long)(took_ns / GP_NS_PER_US),
+				(unsigned long long)(e->config.decide_limit_ns / GP_NS_PER_US));
 	else if (gp_plan_check(&e->view, &e->plan, why, sizeof why, &task))
 		gp_engine_eject(e, now_ns, GP_EJECT_BOUND, task, "%s", why);
 }
@@ -89,7 +89,7 @@ static void note_promises(struct gp_engine *e, uint64_t now_ns)
 			continue;
 		t->refused = refused;
 		gp_engine_emit(e, now_ns, refused ? GP_EVENT_REFUSED : GP_EVENT_ADMITTED, t->id, 0,
-		               0);
+			       0);
 	}
 }
 

@@ -20,7 +20,7 @@ const char *gp_eject_reason_name(enum gp_eject_reason reason)
 }
 
 static void keep_record(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason reason,
-                        uint64_t task)
+			uint64_t task)
 {
 	struct gp_ejection *x = &e->ejection;
 
@@ -40,7 +40,7 @@ static void keep_record(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reas
 /* `none` holds no task and has no state, so loading it cannot fail. The next act releases all tasks
  * and restores the hardware's slices. */
 void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason reason,
-                     uint64_t task, const char *format, ...)
+		     uint64_t task, const char *format, ...)
 {
 	struct gp_policy_choice none = {.ops = &gp_policy_none};
 	char why[160];
@@ -51,7 +51,7 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 	va_end(args);
 	keep_record(e, now_ns, reason, task);
 	snprintf(e->ejection.text, sizeof e->ejection.text, "policy %s %s", e->policy.ops->name,
-	         why);
+		 why);
 	e->stats.ejections++;
 	gp_log(GP_LOG_WARN, "policy.ejected", "reason=%s task=%llu text=\"%s\"",
 	       gp_eject_reason_name(reason), (unsigned long long)task, e->ejection.text);

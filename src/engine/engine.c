@@ -117,15 +117,15 @@ static const char *first_missing(uint32_t caps)
 }
 
 static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *ops,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	uint32_t caps = gp_engine_caps(e);
 	uint32_t missing = ops->needs & ~caps;
 
 	if (missing)
 		return gp_fail(err, -ENOTSUP,
-		               "policy %s needs %s, which %s does not offer; try priority or rr",
-		               ops->name, first_missing(missing), e->gpu->info.name);
+			       "policy %s needs %s, which %s does not offer; try priority or rr",
+			       ops->name, first_missing(missing), e->gpu->info.name);
 	if (!gp_tells_in_time(caps, e->gpu->info.sample_period_ns))
 		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* known too late to act on */
 	if (ops->needs_one && !(ops->needs_one & caps))
@@ -138,7 +138,7 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 }
 
 int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
-                         const struct gp_policy_choice *choice, struct gp_error *err)
+			 const struct gp_policy_choice *choice, struct gp_error *err)
 {
 	int r = check_needs(e, choice->ops, err);
 

@@ -205,7 +205,7 @@ void gp_engine_free(struct gp_engine *e);
 /* Changes the policy. Refuses a policy that needs a capability that the device lacks; `err`
  * explains. */
 int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
-                         const struct gp_policy_choice *choice, struct gp_error *err);
+			 const struct gp_policy_choice *choice, struct gp_error *err);
 const struct gp_policy_ops *gp_engine_policy(const struct gp_engine *e);
 
 /* One tick. Returns when the next tick is due at the latest, always later than now_ns. */

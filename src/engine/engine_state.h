@@ -142,7 +142,7 @@ void gp_engine_update_gangs(struct gp_engine *e);
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns);
 /* account.c */
 void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
-                     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns);
+		     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns);
 void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns);
 void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick *tick);
 /* Whether activity began after the task came and has not been noticed yet. */
@@ -154,17 +154,17 @@ static inline bool gp_has_begun(const struct gp_task *t, const struct gp_task_vi
 void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
 /* check_plan.c: returns 0, or -EINVAL and describes in `text` and *task the rule that is broken. */
 int gp_plan_check(const struct gp_view *view, const struct gp_plan *plan, char *text, unsigned size,
-                  uint64_t *task);
+		  uint64_t *task);
 /* inversion.c */
 void gp_engine_find_inversion(struct gp_engine *e, uint64_t now_ns);
 bool gp_view_has_inversion(const struct gp_view *view, bool *visible);
 /* eject.c */
 void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason reason,
-                     uint64_t task, const char *format, ...) __attribute__((format(printf, 5, 6)));
+		     uint64_t task, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* act.c */
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
-                       uint64_t now_ns, int code, uint32_t driver_code);
+		       uint64_t now_ns, int code, uint32_t driver_code);
 /* keep_records.c */
 /*
  * Another process undid our changes, or may have. Writes the undo record of every changed task
@@ -184,20 +184,20 @@ static inline uint32_t gp_engine_caps(const struct gp_engine *e)
 }
 
 static inline struct gp_task_counters *gp_counters_of(const struct gp_engine *e,
-                                                      const struct gp_task *t)
+						      const struct gp_task *t)
 {
 	return &e->counters[t - e->task];
 }
 
 static inline void gp_engine_emit(struct gp_engine *e, uint64_t now_ns, enum gp_event_kind kind,
-                                  uint64_t task, int code, uint32_t driver_code)
+				  uint64_t task, int code, uint32_t driver_code)
 {
 	if (e->config.on_event)
 		e->config.on_event(e->config.arg, &(struct gp_event){.kind = kind,
-		                                                     .now_ns = now_ns,
-		                                                     .task = task,
-		                                                     .code = code,
-		                                                     .driver_code = driver_code});
+								     .now_ns = now_ns,
+								     .task = task,
+								     .code = code,
+								     .driver_code = driver_code});
 }
 
 #endif

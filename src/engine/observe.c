@@ -15,7 +15,7 @@ static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, ui
 /* Compares a pending action with the observation. `is` is the current state, if `known`. Returns
  * true if the action has just succeeded. */
 static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a, uint64_t now_ns,
-                   const struct gp_observation *o, bool under_way, bool known, uint32_t is)
+		   const struct gp_observation *o, bool under_way, bool known, uint32_t is)
 {
 	bool good = known ? is == a->target : a->accepted || !o->failed;
 
@@ -48,7 +48,7 @@ static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 }
 
 static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
-                        uint64_t now_ns)
+			uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_HELD;
 	bool was = t->held, was_in_flight = t->hold.in_flight;
@@ -56,7 +56,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
-		            now_ns - t->hold.issued_ns);
+			    now_ns - t->hold.issued_ns);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* Pessimistic assumption: the task may be released. It may also still be held, by
 		 * us. */
@@ -78,12 +78,12 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 }
 
 static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
-                         uint64_t now_ns)
+			 uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_SLICE;
 
 	if (settle(e, t, &t->slice, now_ns, o, o->under_way & GP_UNDER_WAY_SLICE, known,
-	           o->slice_us)) {
+		   o->slice_us)) {
 		t->slice_us = t->slice.target;
 	} else if (known && o->slice_us != t->slice_us) {
 		if (!t->slice.in_flight && t->touched)
@@ -123,7 +123,7 @@ static bool is_seen_off(const struct gp_engine *e, const struct gp_task_view *v)
  * the last tick, as far as it is known.
  */
 static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
-                             const struct gp_observation *o, uint64_t now_ns)
+			     const struct gp_observation *o, uint64_t now_ns)
 {
 	uint64_t evidence_ns = 0, ran_ns = t->last_run_ns;
 
@@ -162,12 +162,12 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, 
 {
 	uint64_t more_ns = v->waited_ns - t->last_waited_ns;
 	bool settled = !t->hold.in_flight && !t->hold.backoff_ns && !t->slice.in_flight &&
-	               !t->slice.backoff_ns;
+		       !t->slice.backoff_ns;
 
 	if (!(v->known & GP_KNOWN_WAITED)) {
 		return;
 	} else if (t->attr.class == GP_UNMANAGED || t->gang_user_hold || gp_seen_idle(v) ||
-	           v->waited_ns < t->last_waited_ns || (!t->held && !gp_seen_active(v))) {
+		   v->waited_ns < t->last_waited_ns || (!t->held && !gp_seen_active(v))) {
 		t->starved_ns = 0;
 	} else if (t->held ? t->policy_hold : settled) {
 		t->starved_ns += more_ns > gap_ns ? more_ns - gap_ns : 0;
@@ -176,7 +176,7 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, 
 }
 
 static void fill_view(const struct gp_task *t, struct gp_task_view *v,
-                      const struct gp_observation *o)
+		      const struct gp_observation *o)
 {
 	*v = (struct gp_task_view){
 		.id = t->id,
@@ -185,7 +185,7 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 		.class = t->attr.class,
 		.priority = t->attr.priority,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
-	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+				     (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
 		.run_source = o->run_source,
 		.active = o->active,
 		.running = o->running,
@@ -211,7 +211,7 @@ static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
 
 /* Announced work counts until it is seen or the hint expires. */
 static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
-                       uint64_t now_ns)
+		       uint64_t now_ns)
 {
 	if (!t->hint_until_ns)
 		return;
@@ -244,7 +244,7 @@ static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struc
 }
 
 static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
-                         struct gp_tick *tick)
+			 struct gp_tick *tick)
 {
 	struct gp_task *t = &e->task[i];
 	struct gp_task_view *v = &e->view_task[i];

@@ -11,7 +11,7 @@
 static int wait_until(uint64_t next_ns, int stop_fd, int event_fd)
 {
 	struct pollfd p[2] = {{.fd = stop_fd, .events = POLLIN},
-	                      {.fd = event_fd, .events = POLLIN}};
+			      {.fd = event_fd, .events = POLLIN}};
 	uint64_t now_ns = gp_monotonic_ns();
 	uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	struct timespec timeout = gp_timespec(wait_ns);
@@ -29,7 +29,7 @@ static int wait_until(uint64_t next_ns, int stop_fd, int event_fd)
 }
 
 int gp_drive(struct gp_engine *engine, struct gp_gpu *gpu, int stop_fd,
-             int (*after_tick)(void *arg, uint64_t now_ns), void *arg)
+	     int (*after_tick)(void *arg, uint64_t now_ns), void *arg)
 {
 	int event_fd = gp_gpu_event_fd(gpu);
 

@@ -11,6 +11,6 @@
  * same thread after every tick; a return value other than 0 ends the loop and is returned.
  */
 int gp_drive(struct gp_engine *engine, struct gp_gpu *gpu, int stop_fd,
-             int (*after_tick)(void *arg, uint64_t now_ns), void *arg);
+	     int (*after_tick)(void *arg, uint64_t now_ns), void *arg);
 
 #endif

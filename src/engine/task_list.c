@@ -82,10 +82,10 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 		return r;
 	t = &e->task[e->n];
 	*t = (struct gp_task){.id = e->next_id++,
-	                      .handle = handle,
-	                      .attr = GP_TASK_ATTR_DEFAULT,
-	                      .last_progress_ns = now_ns,
-	                      .noticed_ns = now_ns};
+			      .handle = handle,
+			      .attr = GP_TASK_ATTR_DEFAULT,
+			      .last_progress_ns = now_ns,
+			      .noticed_ns = now_ns};
 	e->identity[e->n] = *seen;
 	e->counters[e->n] = (struct gp_task_counters){0};
 	gp_log2_hist_init(&e->counters[e->n].waits);
@@ -103,7 +103,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 		memset(gp_policy_task(&e->state, e->n), 0, e->state.task_stride);
 	if (e->policy.ops->task_in)
 		e->policy.ops->task_in(&e->state, &e->view_task[e->n],
-		                       gp_policy_task(&e->state, e->n));
+				       gp_policy_task(&e->state, e->n));
 	if (t->attr.class != GP_UNMANAGED)
 		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
 	e->n++;
@@ -315,7 +315,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.pid = e->identity[index].pid,
 		.attr = t->attr,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
-	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+				     (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
 		.held = t->held,
 		.refused = t->refused,
 		.overruns = counters->overruns,

@@ -15,10 +15,10 @@ struct gp_reporter {
 };
 
 __attribute__((format(printf, 5, 6))) static inline void gp_report(const struct gp_reporter *to,
-                                                                   enum gp_finding_level level,
-                                                                   const char *subject,
-                                                                   const char *advice,
-                                                                   const char *format, ...)
+								   enum gp_finding_level level,
+								   const char *subject,
+								   const char *advice,
+								   const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -27,7 +27,7 @@ __attribute__((format(printf, 5, 6))) static inline void gp_report(const struct 
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	to->say(to->arg,
-	        &(struct gp_finding){
+		&(struct gp_finding){
 			.level = level, .subject = subject, .text = text, .advice = advice});
 }
 
@@ -40,22 +40,22 @@ static inline void gp_report_rights(const struct gp_reporter *to)
 
 	if (scope == '3')
 		gp_report(to, GP_FINDING_MISSING, "rights",
-		          "boot with kernel.yama.ptrace_scope below 3",
-		          "Yama (ptrace_scope 3) forbids all users to attach to processes");
+			  "boot with kernel.yama.ptrace_scope below 3",
+			  "Yama (ptrace_scope 3) forbids all users to attach to processes");
 	else if (gp_have_ptrace() && !gp_have_read_all())
 		gp_report(to, GP_FINDING_WARNING, "rights", "also run with CAP_DAC_READ_SEARCH",
-		          "gpreempt may attach to every process, but may not open files of other "
-		          "users' "
-		          "processes");
+			  "gpreempt may attach to every process, but may not open files of other "
+			  "users' "
+			  "processes");
 	else if (gp_have_ptrace())
 		gp_report(to, GP_FINDING_OK, "rights", NULL,
-		          "gpreempt may attach to every process");
+			  "gpreempt may attach to every process");
 	else if (scope && scope != '0')
 		gp_report(to, GP_FINDING_MISSING, "rights", GP_RIGHTS_ADVICE,
-		          "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
+			  "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
 	else
 		gp_report(to, GP_FINDING_WARNING, "rights", GP_RIGHTS_ADVICE,
-		          "may attach to processes of this user only");
+			  "may attach to processes of this user only");
 }
 
 #endif

@@ -53,7 +53,7 @@ struct gp_seen {
 	uint64_t key;
 	pid_t pid;
 	uint32_t queue;      /* the queue that is the task; GP_QUEUE_ALL = every queue of the
-	                        process that is not a task of its own */
+				process that is not a task of its own */
 	uint32_t flags;      /* GP_SEEN_* */
 	uint64_t start_time; /* of the process, in clock ticks since boot; 0 = not known */
 	uint64_t memory;     /* bytes of GPU memory; 0 = not known */
@@ -92,7 +92,7 @@ struct gp_preempt_type {
 	const char *summary;
 	unsigned value;     /* argument of set_preempt_type */
 	unsigned grace_max; /* a grace of 1 to grace_max (1,000 GPU clocks) may replace `value`;
-	                       0 = the type has no grace */
+			       0 = the type has no grace */
 };
 
 #define GP_PREEMPT_GRACE_MAX 255u /* the largest grace_max of all back ends */
@@ -207,13 +207,13 @@ struct gp_gpu_ops {
 
 	/* Fills in `n` observations by their handles. -errno: nothing is known now. */
 	int (*observe)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
-	               unsigned n);
+		       unsigned n);
 
 	/* Does the same to `n` tasks, because on some devices one call costs as much as twenty.
 	 * Returns 0 if every status was filled in, or -errno if the whole call failed. A back end
 	 * without this kind of action returns -ENOTSUP. */
 	int (*act)(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
-	           struct gp_action *action, unsigned n);
+		   struct gp_action *action, unsigned n);
 
 	/* A descriptor that is readable when the engine should tick; -errno = none. */
 	int (*event_fd)(struct gp_gpu *gpu);
@@ -232,11 +232,11 @@ struct gp_gpu_command_ops {
 	/* Writes up to `max` queues of a task's process and returns the number of queues, or
 	 * -errno. `closely`: attach to the process if some values cannot be read otherwise. */
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-	              unsigned max, struct gp_error *err);
+		      unsigned max, struct gp_error *err);
 
 	/* Makes one queue of a process a task of its own. -ENOENT: it has no such queue. */
 	int (*split)(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
-	             struct gp_error *err);
+		     struct gp_error *err);
 
 	/* Writes the reason why the last call for a task failed, or why its activity cannot be
 	 * known. Leaves `err` alone if there is no reason. */
@@ -272,7 +272,7 @@ struct gp_gpu_command_ops {
 	 * programs that this process starts. `index` counts the devices of the back end; `name` and
 	 * `bus` are those of gp_gpu_info, `bus` may be NULL. */
 	int (*make_visible)(unsigned index, const char *name, const char *bus,
-	                    struct gp_error *err);
+			    struct gp_error *err);
 
 	/* Reports what this machine offers to the back end, what is missing, and the reason. */
 	void (*doctor)(gp_finding_fn *say, void *arg);
@@ -306,13 +306,13 @@ static inline void gp_gpu_prepare(struct gp_gpu *g, uint32_t handle, bool will_b
 }
 
 static inline int gp_gpu_observe(struct gp_gpu *g, uint64_t now_ns, struct gp_observation *seen,
-                                 unsigned n)
+				 unsigned n)
 {
 	return g->ops->observe ? g->ops->observe(g, now_ns, seen, n) : -ENOTSUP;
 }
 
 static inline int gp_gpu_act(struct gp_gpu *g, uint64_t now_ns, enum gp_act_kind kind,
-                             struct gp_action *a, unsigned n)
+			     struct gp_action *a, unsigned n)
 {
 	return g->ops->act ? g->ops->act(g, now_ns, kind, a, n) : -ENOTSUP;
 }
@@ -328,7 +328,7 @@ static inline int gp_gpu_release(struct gp_gpu *g, uint64_t now_ns, struct gp_ac
 }
 
 static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a,
-                                   unsigned n)
+				   unsigned n)
 {
 	return gp_gpu_act(g, now_ns, GP_ACT_SLICE, a, n);
 }
@@ -357,7 +357,7 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 }
 
 static inline int gp_gpu_find(struct gp_gpu *g, pid_t pid, struct gp_seen *seen,
-                              struct gp_error *err)
+			      struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
 
@@ -365,7 +365,7 @@ static inline int gp_gpu_find(struct gp_gpu *g, pid_t pid, struct gp_seen *seen,
 }
 
 static inline int gp_gpu_queues(struct gp_gpu *g, uint64_t key, bool closely,
-                                struct gp_queue *queue, unsigned max, struct gp_error *err)
+				struct gp_queue *queue, unsigned max, struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
 
@@ -373,7 +373,7 @@ static inline int gp_gpu_queues(struct gp_gpu *g, uint64_t key, bool closely,
 }
 
 static inline int gp_gpu_split(struct gp_gpu *g, pid_t pid, uint32_t queue, struct gp_seen *seen,
-                               struct gp_error *err)
+			       struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
 
@@ -396,7 +396,7 @@ static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
 }
 
 static inline const struct gp_preempt_type *gp_gpu_preempt_types(const struct gp_gpu *g,
-                                                                 unsigned *n)
+								 unsigned *n)
 {
 	static const struct gp_preempt_type save = GP_PREEMPT_TYPE_SAVE;
 	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
@@ -427,7 +427,7 @@ static inline int gp_gpu_release_self(struct gp_gpu *g, struct gp_error *err)
 }
 
 static inline int gp_backend_undo(const struct gp_gpu_ops *ops, const struct gp_undo *undo,
-                                  struct gp_error *err)
+				  struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
 
@@ -435,7 +435,7 @@ static inline int gp_backend_undo(const struct gp_gpu_ops *ops, const struct gp_
 }
 
 static inline int gp_backend_release_process(const struct gp_gpu_ops *ops, pid_t pid,
-                                             struct gp_error *err)
+					     struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
 
@@ -443,7 +443,7 @@ static inline int gp_backend_release_process(const struct gp_gpu_ops *ops, pid_t
 }
 
 static inline int gp_backend_make_visible(const struct gp_gpu_ops *ops, unsigned index,
-                                          const char *name, const char *bus, struct gp_error *err)
+					  const char *name, const char *bus, struct gp_error *err)
 {
 	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
 

@@ -23,11 +23,11 @@ static int cannot_open(const struct gp_gpu_ops *ops, int code, struct gp_error *
 	if (*why.text)
 		return gp_fail(err, code, "%s", why.text);
 	return gp_fail(err, code, "the GPUs cannot be used (%s): %s; see gpreempt doctor",
-	               ops->name, gp_error_name(code));
+		       ops->name, gp_error_name(code));
 }
 
 static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops, unsigned flags,
-                        struct gp_error *err)
+			struct gp_error *err)
 {
 	int n = ops->probe ? ops->probe() : 0, r = 0;
 
@@ -61,8 +61,8 @@ int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error 
 	if (r)
 		return r;
 	return gp_fail(err, -ENODEV,
-	               "no GPU was found that can be scheduled; gpreempt doctor "
-	               "says why");
+		       "no GPU was found that can be scheduled; gpreempt doctor "
+		       "says why");
 }
 
 void gp_devices_close(struct gp_devices *devices)
@@ -93,7 +93,7 @@ static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, s
 }
 
 static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp_task_ref *ref,
-                unsigned max, struct gp_error *err)
+		unsigned max, struct gp_error *err)
 {
 	struct gp_error worst = {0};
 	unsigned n = 0;
@@ -119,27 +119,27 @@ static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp
 		return (int)n;
 	if (worst.code == -ENODEV && devices->n > 1)
 		return gp_fail(err, -ENODEV,
-		               "process %d has no queues on any of the %u GPUs here; gpreempt ps "
-		               "lists processes that have",
-		               pid, devices->n);
+			       "process %d has no queues on any of the %u GPUs here; gpreempt ps "
+			       "lists processes that have",
+			       pid, devices->n);
 	return gp_fail(err, worst.code, "%s", worst.text);
 }
 
 int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
-                    unsigned max, struct gp_error *err)
+		    unsigned max, struct gp_error *err)
 {
 	return find(devices, pid, false, ref, max, err);
 }
 
 int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
-                        unsigned max, struct gp_error *err)
+			unsigned max, struct gp_error *err)
 {
 	return find(devices, pid, true, ref, max, err);
 }
 
 /* Appends the tasks of one device to the `n` tasks in *ref. Returns the new number. */
 static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_task_ref **ref,
-                       unsigned n)
+		       unsigned n)
 {
 	struct gp_gpu *gpu = devices->device[device].gpu;
 	uint64_t now_ns = gp_monotonic_ns();
@@ -166,21 +166,21 @@ static int scan_device(const struct gp_devices *devices, unsigned device, struct
 }
 
 int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_task_ref **ref,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	int n = 0;
 
 	*ref = NULL;
 	for (unsigned i = 0; i < devices->n; i++) {
 		int r = only < GP_DEVICES_MAX && only != i
-		                ? n
-		                : scan_device(devices, i, ref, (unsigned)n);
+				? n
+				: scan_device(devices, i, ref, (unsigned)n);
 
 		if (r < 0) {
 			free(*ref);
 			*ref = NULL;
 			return gp_fail(err, r, "cannot list the processes that use %s: %s",
-			               devices->device[i].gpu->info.name, gp_error_name(r));
+				       devices->device[i].gpu->info.name, gp_error_name(r));
 		}
 		n = r;
 	}
@@ -188,7 +188,7 @@ int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_t
 }
 
 int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const char *why,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	if (!(seen->flags & GP_SEEN_SHARED) || force)
 		return 0;
@@ -196,7 +196,7 @@ int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const ch
 }
 
 int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_queue **queue,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	struct gp_gpu *gpu = ref->gpu;
 	unsigned capacity = 16;
@@ -207,7 +207,7 @@ int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_qu
 	for (;;) {
 		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
 		int n = q ? gp_gpu_queues(gpu, ref->seen.key, closely, q, capacity, err)
-		          : gp_fail(err, -ENOMEM, "not enough memory");
+			  : gp_fail(err, -ENOMEM, "not enough memory");
 
 		*queue = q ? q : *queue;
 		if (n <= (int)capacity) {

@@ -35,28 +35,28 @@ void gp_devices_close(struct gp_devices *devices);
  * permitted.
  */
 int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
-                    unsigned max, struct gp_error *err);
+		    unsigned max, struct gp_error *err);
 
 /* The same for display only: includes devices on which the process has nothing that could be held.
  */
 int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
-                        unsigned max, struct gp_error *err);
+			unsigned max, struct gp_error *err);
 
 /* Lists the tasks of all devices (`only` = GP_DEVICES_MAX) or of one device. The caller frees *ref.
  * Returns their number, or -errno. */
 int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_task_ref **ref,
-                    struct gp_error *err);
+		    struct gp_error *err);
 
 /* Refuses (-EPERM) a server process that runs the work of many programs, unless forced. The message
  * names the process `pid` and ends with `why`. */
 #define GP_WOULD_STOP_ALL \
 	"works for many programs, which would all stop; use --force to hold it anyway"
 int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const char *why,
-                     struct gp_error *err);
+		     struct gp_error *err);
 
 /* Lists the queues of a task. With `closely`, attaches to the task where that gives more details.
  * The caller frees *queue. Returns their number, or -errno. */
 int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_queue **queue,
-                       struct gp_error *err);
+		       struct gp_error *err);
 
 #endif

@@ -34,7 +34,7 @@ void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 
 	for (unsigned i = 0; i < n; i++) {
 		p[i] = (struct pollfd){.fd = gp_gpu_event_fd(holds->devices->device[i].gpu),
-		                       .events = POLLIN};
+				       .events = POLLIN};
 		if (p[i].fd < 0 && until_ns > at_ns + PAUSE_NS)
 			until_ns = at_ns + PAUSE_NS;
 	}
@@ -102,7 +102,7 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
 }
 
 static int check_free(const struct gp_holds *holds, const struct gp_task_ref *ref,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	if (!(ref->gpu->info.caps & GP_CAP_HOLD))
 		return gp_fail(err, -ENOTSUP, "%s cannot hold tasks", ref->gpu->info.name);
@@ -135,12 +135,12 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 		if (add_reason(h, r, err))
 			return r;
 		return gp_fail(err, r, "cannot describe how to undo changes to process %d: %s",
-		               h->ref.seen.pid, gp_error_name(r));
+			       h->ref.seen.pid, gp_error_name(r));
 	}
 	r = gp_undo_put(holds->undo, h->ref.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
-		               h->ref.seen.pid, gp_error_name(r));
+			       h->ref.seen.pid, gp_error_name(r));
 	h->slot = r;
 	return 0;
 }
@@ -158,13 +158,13 @@ static int begin_one(struct gp_holds *holds, const struct gp_task_ref *ref, stru
 	r = gp_gpu_attach(ref->gpu, ref->seen.key, &h->handle);
 	if (r)
 		return gp_fail(err, r, "cannot attach to process %d: %s", ref->seen.pid,
-		               gp_error_name(r));
+			       gp_error_name(r));
 	h->attached = true;
 	return write_record(holds, h, err);
 }
 
 int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
-                   const struct gp_task_ref *ref, unsigned n, struct gp_error *err)
+		   const struct gp_task_ref *ref, unsigned n, struct gp_error *err)
 {
 	int r;
 
@@ -246,7 +246,7 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	if (add_reason(h, h->status, err))
 		return h->status;
 	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-	               gp_hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
+		       gp_hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)

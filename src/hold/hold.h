@@ -38,7 +38,7 @@ struct gp_holds {
 /* Attaches the tasks and writes their undo records. Refuses a process that another program holds or
  * schedules (-EBUSY). Call gp_holds_end even after an error. */
 int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
-                   const struct gp_task_ref *ref, unsigned n, struct gp_error *err);
+		   const struct gp_task_ref *ref, unsigned n, struct gp_error *err);
 
 /*
  * Holds the tasks that are not held, or releases all tasks: one call to each device, then waits

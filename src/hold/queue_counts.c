@@ -57,7 +57,7 @@ static int find_series(struct gp_queue_counts *c, unsigned device, const struct 
 
 /* Returns NULL if there is no memory. */
 static struct gp_queue_counts_queue *add_queue(struct gp_queue_counts *c, unsigned device,
-                                               const struct gp_queue *q, uint64_t now_ns)
+					       const struct gp_queue *q, uint64_t now_ns)
 {
 	int series = find_series(c, device, q);
 	struct gp_queue_counts_queue *k;
@@ -76,7 +76,7 @@ static struct gp_queue_counts_queue *add_queue(struct gp_queue_counts *c, unsign
 
 /* Samples usually list queues in the same order, so the search starts behind the last hit. */
 static struct gp_queue_counts_queue *find_queue(struct gp_queue_counts *c, unsigned device,
-                                                const struct gp_queue *q)
+						const struct gp_queue *q)
 {
 	for (unsigned i = 0; i < c->nqueues; i++) {
 		unsigned at = (c->guess + i) % c->nqueues;
@@ -99,7 +99,7 @@ static void note_slice(struct gp_queue_counts_series *s, uint32_t slice_us)
 }
 
 int gp_queue_counts_note(struct gp_queue_counts *c, unsigned device, const struct gp_queue *queue,
-                         uint64_t now_ns)
+			 uint64_t now_ns)
 {
 	struct gp_queue_counts_queue *k = find_queue(c, device, queue);
 	struct gp_queue_counts_series *s;
@@ -155,7 +155,7 @@ bool gp_queue_counts_is_stable(const struct gp_queue_counts *c)
 }
 
 double gp_queue_counts_average(const struct gp_queue_counts *c,
-                               const struct gp_queue_counts_count *count)
+			       const struct gp_queue_counts_count *count)
 {
 	return (double)count->sum / c->samples;
 }

@@ -58,7 +58,7 @@ struct gp_queue_counts {
 /* Adds a queue to the current sample; a queue that is added twice counts once. Returns 0 or
  * -ENOMEM. */
 int gp_queue_counts_note(struct gp_queue_counts *c, unsigned device, const struct gp_queue *queue,
-                         uint64_t now_ns);
+			 uint64_t now_ns);
 /* Ends the current sample. A sample may have no queues. */
 void gp_queue_counts_close(struct gp_queue_counts *c);
 
@@ -66,7 +66,7 @@ void gp_queue_counts_close(struct gp_queue_counts *c);
 bool gp_queue_counts_is_stable(const struct gp_queue_counts *c);
 /* Requires at least one sample. */
 double gp_queue_counts_average(const struct gp_queue_counts *c,
-                               const struct gp_queue_counts_count *count);
+			       const struct gp_queue_counts_count *count);
 
 void gp_queue_counts_free(struct gp_queue_counts *c);
 

@@ -19,7 +19,7 @@ bool gp_record_process_lives(const struct gp_undo_entry *entry)
 }
 
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
-                     struct gp_undo_entry *entry)
+		     struct gp_undo_entry *entry)
 {
 	struct gp_undo_entry e;
 	bool found = false;
@@ -88,7 +88,7 @@ void gp_records_drop_ended(struct gp_undo_file *file)
 }
 
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
-                          struct gp_error *err)
+			  struct gp_error *err)
 {
 	struct gp_undo_entry e;
 	char name[32];
@@ -97,9 +97,9 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	    !gp_undo_owner_lives(&e))
 		return 0;
 	return gp_fail(err, -EBUSY,
-	               "process %d is already held or scheduled by process %d (%s); end that "
-	               "process, or run gpreempt resume %d",
-	               pid, e.owner, gp_process_name(e.owner, name, sizeof name), pid);
+		       "process %d is already held or scheduled by process %d (%s); end that "
+		       "process, or run gpreempt resume %d",
+		       pid, e.owner, gp_process_name(e.owner, name, sizeof name), pid);
 }
 
 int gp_records_settle(struct gp_undo_file *file, struct gp_error *err)

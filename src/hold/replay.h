@@ -8,7 +8,7 @@
 /* Finds a record of the process, preferably one with a living owner. False: none. `file` may be
  * NULL. */
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
-                     struct gp_undo_entry *entry);
+		     struct gp_undo_entry *entry);
 
 /* Whether the changed process still exists under its pid. True if that cannot be determined:
  * keeping a record too long is harmless, dropping it too early is not. */
@@ -16,7 +16,7 @@ bool gp_record_process_lives(const struct gp_undo_entry *entry);
 
 /* Returns -EBUSY if another running program holds or schedules the process. */
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
-                          struct gp_error *err);
+			  struct gp_error *err);
 
 /* Puts a task back as its record says, whichever process owns the record. May block. Returns 0 also
  * if the process has ended. */

@@ -105,7 +105,7 @@ static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 }
 
 static void check_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
-                         uint64_t now_ns)
+			 uint64_t now_ns)
 {
 	if (owner_lives(w, e)) {
 		if (!w->silent || !belongs_to_scheduler(w, e) || e->claimed ||
@@ -207,7 +207,7 @@ static void check_scheduler(struct gp_watch *w)
 }
 
 int gp_watch_begin(struct gp_watch *w, struct gp_undo_file *file, uint64_t timeout_ns,
-                   struct gp_error *err)
+		   struct gp_error *err)
 {
 	memset(w, 0, sizeof *w);
 	w->file = file;
@@ -261,7 +261,7 @@ void gp_watch_poll(const struct gp_watch *w, struct pollfd *p)
 {
 	for (unsigned i = 0; i < GP_WATCH_OWNERS; i++)
 		p[i] = (struct pollfd){.fd = i < w->nowners ? w->owner[i].pidfd : -1,
-		                       .events = POLLIN};
+				       .events = POLLIN};
 	gp_replay_poll(&w->replay, p + GP_WATCH_OWNERS);
 }
 

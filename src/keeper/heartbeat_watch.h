@@ -41,7 +41,7 @@ struct gp_watch {
 };
 
 int gp_watch_begin(struct gp_watch *w, struct gp_undo_file *file, uint64_t timeout_ns,
-                   struct gp_error *err);
+		   struct gp_error *err);
 void gp_watch_end(struct gp_watch *w);
 
 /*

@@ -35,7 +35,7 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"timeout", 't', "SECONDS", 0,
-         "Undo the changes of a scheduler that sends no heartbeat for this long (default: 2)", 0},
+	 "Undo the changes of a scheduler that sends no heartbeat for this long (default: 2)", 0},
 	{"once", 'o', NULL, 0, "Undo the changes of dead schedulers, then exit", 0},
 	{0},
 };

@@ -80,7 +80,7 @@ static void work(const struct gp_replay *r, unsigned worker)
 			continue;
 		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
 		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
-		                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			job->result = undo(r, job);
 			set_state(job, DONE);
 			eventfd_write(r->done_fd, 1);
@@ -119,13 +119,13 @@ int gp_replay_begin(struct gp_replay *r, struct gp_undo_file *file, struct gp_er
 {
 	*r = (struct gp_replay){.file = file};
 	r->board = mmap(NULL, sizeof *r->board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-	                -1, 0);
+			-1, 0);
 	if (r->board == MAP_FAILED)
 		return gp_fail(err, -errno, "not enough memory for the workers of the keeper");
 	r->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return r->done_fd < 0
-	               ? gp_fail(err, -errno, "cannot create an eventfd: %s", gp_error_name(-errno))
-	               : 0;
+		       ? gp_fail(err, -errno, "cannot create an eventfd: %s", gp_error_name(-errno))
+		       : 0;
 }
 
 static void forget_worker(struct gp_replay *r, unsigned worker)
@@ -141,7 +141,7 @@ void gp_replay_end(struct gp_replay *r)
 		if (r->worker[i].pid) {
 			kill(r->worker[i].pid, SIGKILL);
 			waitpid(r->worker[i].pid, NULL,
-			        WNOHANG); /* the worker may be blocked in a driver */
+				WNOHANG); /* the worker may be blocked in a driver */
 			forget_worker(r, i);
 		}
 	close(r->done_fd);
@@ -149,7 +149,7 @@ void gp_replay_end(struct gp_replay *r)
 }
 
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-                   uint64_t heartbeats)
+		   uint64_t heartbeats)
 {
 	struct job *job = &r->board->job[slot];
 
@@ -194,7 +194,7 @@ static void check_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
 		fail_job_of(r, worker);
 		forget_worker(r, worker);
 	} else if (began_ns && now_ns > began_ns + GP_REPLAY_LIMIT_NS &&
-	           !r->worker[worker].killed) {
+		   !r->worker[worker].killed) {
 		kill(r->worker[worker].pid, SIGKILL);
 		r->worker[worker].killed = true;
 	}
@@ -253,6 +253,6 @@ void gp_replay_poll(const struct gp_replay *r, struct pollfd *p)
 {
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		p[i] = (struct pollfd){.fd = r->worker[i].pid ? r->worker[i].pidfd : -1,
-		                       .events = POLLIN};
+				       .events = POLLIN};
 	p[GP_REPLAY_WORKERS] = (struct pollfd){.fd = r->done_fd, .events = POLLIN};
 }

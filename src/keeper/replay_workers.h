@@ -20,7 +20,7 @@
 /* `result`: 0 or -errno. -ECANCELED: the scheduler sends heartbeats again, and the record was not
  * undone. */
 typedef void gp_replay_done_fn(void *arg, unsigned slot, const struct gp_undo_entry *entry,
-                               int result);
+			       int result);
 
 struct gp_replay_board;
 
@@ -45,7 +45,7 @@ void gp_replay_end(struct gp_replay *r);
  * alive; then it is undone only while the scheduler's number of heartbeats equals `heartbeats`.
  */
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-                   uint64_t heartbeats);
+		   uint64_t heartbeats);
 
 /* Whether the record of this slot, or of any slot, is being undone. */
 bool gp_replay_has(const struct gp_replay *r, unsigned slot);

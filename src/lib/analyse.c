@@ -35,7 +35,7 @@ static int count(struct gp_queue_counts *counts, const struct gpreempt_history *
 			struct gp_queue queue = translate(&sample->queue[j]);
 
 			r = gp_queue_counts_note(counts, sample->queue[j].device, &queue,
-			                         sample->time_ns);
+						 sample->time_ns);
 		}
 		gp_queue_counts_close(counts);
 	}
@@ -43,23 +43,23 @@ static int count(struct gp_queue_counts *counts, const struct gpreempt_history *
 }
 
 static struct gpreempt_count report_count(const struct gp_queue_counts *counts,
-                                          const struct gp_queue_counts_count *count)
+					  const struct gp_queue_counts_count *count)
 {
 	return (struct gpreempt_count){.min = count->min,
-	                               .max = count->max,
-	                               .came = count->came,
-	                               .went = count->went,
-	                               .average = gp_queue_counts_average(counts, count)};
+				       .max = count->max,
+				       .came = count->came,
+				       .went = count->went,
+				       .average = gp_queue_counts_average(counts, count)};
 }
 
 static struct gpreempt_sighting report_sighting(const struct gp_queue_counts_queue *q)
 {
 	struct gpreempt_sighting out = {.device = q->device,
-	                                .id = q->queue.id,
-	                                .samples = q->samples,
-	                                .held = q->held,
-	                                .first_ns = q->first_ns,
-	                                .last_ns = q->last_ns};
+					.id = q->queue.id,
+					.samples = q->samples,
+					.held = q->held,
+					.first_ns = q->first_ns,
+					.last_ns = q->last_ns};
 
 	memcpy(out.type, q->queue.type, sizeof out.type);
 	return out;
@@ -101,7 +101,7 @@ static int analyse(const struct gpreempt_history *history, struct gpreempt_stati
 }
 
 int gpreempt_analyse(const struct gpreempt_history *history,
-                     struct gpreempt_statistics **statistics)
+		     struct gpreempt_statistics **statistics)
 {
 	int saved = errno, r;
 

@@ -81,7 +81,7 @@ struct selection {
 };
 
 static bool is_selected(const struct gp_lib_attachment *attachment, const struct gp_task_ref *ref,
-                        unsigned n)
+			unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (is_same_task(&attachment->hold.ref, &ref[i]))
@@ -90,7 +90,7 @@ static bool is_selected(const struct gp_lib_attachment *attachment, const struct
 }
 
 static int gather(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
-                  struct selection *s)
+		  struct selection *s)
 {
 	*s = (struct selection){.holds = {.devices = &g->machine->devices, .undo = g->undo}};
 	s->holds.hold = calloc(g->nattachments + 1, sizeof *s->holds.hold);
@@ -127,7 +127,7 @@ static void release_unwanted(const struct selection *s)
 }
 
 int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
-                  struct gp_error *err)
+		  struct gp_error *err)
 {
 	struct selection s;
 	int r = gather(g, ref, n, &s);
@@ -156,9 +156,9 @@ bool gp_lib_drop_gone(struct gpreempt *g)
 
 	for (unsigned i = g->nattachments; i-- > 0;) {
 		struct gp_holds one = {.devices = &g->machine->devices,
-		                       .undo = g->undo,
-		                       .n = 1,
-		                       .hold = &g->attachment[i].hold};
+				       .undo = g->undo,
+				       .n = 1,
+				       .hold = &g->attachment[i].hold};
 
 		if (!gp_hold_has_ended(&one, one.hold) && gp_hold_is_recorded(&one, one.hold))
 			continue;

@@ -20,7 +20,7 @@ static int check(struct gpreempt *g)
 			g->pid);
 	if (m->holds_self && m->holds_self != g)
 		return gp_fail(&g->err, -EBUSY,
-		               "another handle of this program already holds its own queues");
+			       "another handle of this program already holds its own queues");
 	return 0;
 }
 

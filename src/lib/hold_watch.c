@@ -13,9 +13,9 @@
 static bool is_lost(struct gpreempt *g, struct gp_lib_attachment *attachment)
 {
 	struct gp_holds one = {.devices = &g->machine->devices,
-	                       .undo = g->undo,
-	                       .n = 1,
-	                       .hold = &attachment->hold};
+			       .undo = g->undo,
+			       .n = 1,
+			       .hold = &attachment->hold};
 
 	gp_holds_refresh(&one);
 	return attachment->wanted && !attachment->hold.held;

@@ -111,7 +111,7 @@ enum gp_lib_detail {
 int gp_lib_list(struct gpreempt *g, enum gp_lib_detail how, struct gp_lib_queues *queues);
 /* Finds the queue with the id and device of `meant`; NULL: none. */
 const struct gpreempt_queue *gp_lib_find_queue(const struct gp_lib_queues *queues,
-                                               const struct gpreempt_queue *meant);
+					       const struct gpreempt_queue *meant);
 /* Returns the number of held queues. */
 unsigned gp_lib_count_held(const struct gp_lib_queues *queues);
 
@@ -128,7 +128,7 @@ int gp_lib_attach(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 /* Holds or releases the given tasks, or all attached tasks if `ref` is NULL. If holding fails, the
  * tasks that it held are released again. */
 int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
-                  struct gp_error *err);
+		  struct gp_error *err);
 
 /* Detaches tasks that have ended or were released by another process. Returns whether there were
  * any. */

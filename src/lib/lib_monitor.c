@@ -81,7 +81,7 @@ static int monitor(struct monitor *m, uint64_t for_ns, uint64_t every_ns)
 }
 
 int gpreempt_monitor(struct gpreempt *g, unsigned for_ms, unsigned every_ms,
-                     gpreempt_sample_fn *each, void *arg, struct gpreempt_history *history)
+		     gpreempt_sample_fn *each, void *arg, struct gpreempt_history *history)
 {
 	struct monitor m = {.g = g, .each = each, .arg = arg, .history = history};
 	int saved = errno, r;

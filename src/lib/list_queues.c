@@ -33,7 +33,7 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 
 /* Adds the queues of one device. Returns 0 or -errno. */
 static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_detail how,
-                    struct gp_lib_queues *queues)
+		    struct gp_lib_queues *queues)
 {
 	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
 	struct gpreempt_queue *to;
@@ -60,7 +60,7 @@ static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_l
 /* Each task of a process lists all queues of the process on the device. A task of a single queue
  * does so only while that queue exists. Returns 0 or -errno. */
 static int list_device(struct gpreempt *g, unsigned device, const struct gp_task_ref *ref, int n,
-                       enum gp_lib_detail how, struct gp_lib_queues *queues)
+		       enum gp_lib_detail how, struct gp_lib_queues *queues)
 {
 	for (int i = 0; i < n; i++) {
 		int r = ref[i].device == device ? list_ref(g, &ref[i], how, queues) : -ESRCH;
@@ -97,7 +97,7 @@ int gp_lib_list(struct gpreempt *g, enum gp_lib_detail how, struct gp_lib_queues
 }
 
 const struct gpreempt_queue *gp_lib_find_queue(const struct gp_lib_queues *queues,
-                                               const struct gpreempt_queue *meant)
+					       const struct gpreempt_queue *meant)
 {
 	for (unsigned i = 0; i < queues->n; i++)
 		if (queues->queue[i].id == meant->id && queues->queue[i].device == meant->device)

@@ -39,7 +39,7 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 	g->flags = flags;
 	g->start_time = pid > 0 ? gp_process_start_time(pid) : 0;
 	r = g->start_time ? gp_lib_machine_join(g, err)
-	                  : gp_fail(err, -ESRCH, "there is no process %d", pid);
+			  : gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (r) {
 		free(g);
 		return r;

@@ -80,8 +80,8 @@ int gp_lib_machine_join(struct gpreempt *g, struct gp_error *err)
 	/* Before any lock: a thread that does not exist in this child may hold it. */
 	if (owner && owner != getpid())
 		return gp_fail(err, -EBUSY,
-		               "this process was forked by a process that uses the library; call "
-		               "execve first");
+			       "this process was forked by a process that uses the library; call "
+			       "execve first");
 	pthread_mutex_lock(&life);
 	r = machine ? 0 : make_machine(err);
 	if (!r) {
@@ -123,7 +123,7 @@ int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g)
 	if (g->owner != getpid()) {
 		g->err = (struct gp_error){0};
 		return gp_fail(&g->err, -EBADF,
-		               "the handle was opened by the parent process; open one after fork");
+			       "the handle was opened by the parent process; open one after fork");
 	}
 	pthread_mutex_lock(&g->machine->lock);
 	call->locked = g;

@@ -43,8 +43,8 @@ int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_
 	}
 	if (!gp_gpu_commands(gpu)->split)
 		return gp_fail(&g->err, -ENOTSUP,
-		               "%s cannot hold single queues; hold the whole process",
-		               gpu->info.name);
+			       "%s cannot hold single queues; hold the whole process",
+			       gpu->info.name);
 	/* Before the split, which cannot be undone. */
 	list = realloc(m->split, (m->nsplits + 1) * sizeof *list);
 	if (!list)

@@ -18,17 +18,17 @@ struct meant {
 
 /* Returns the current state of a queue that must exist and must compute; NULL: an error. */
 static const struct gpreempt_queue *check(struct gpreempt *g, const struct gp_lib_queues *queues,
-                                          const struct gpreempt_queue *meant)
+					  const struct gpreempt_queue *meant)
 {
 	const struct gpreempt_queue *q = gp_lib_find_queue(queues, meant);
 
 	if (!q)
 		gp_fail(&g->err, -ENOENT, "process %d has no queue %u on device %u", g->pid,
-		        meant->id, meant->device);
+			meant->id, meant->device);
 	else if (q->copies)
 		gp_fail(&g->err, -EINVAL,
-		        "queue %u of process %d only copies data; such queues cannot be held",
-		        q->id, g->pid);
+			"queue %u of process %d only copies data; such queues cannot be held",
+			q->id, g->pid);
 	else
 		return q;
 	return NULL;
@@ -72,7 +72,7 @@ static int split(struct gpreempt *g, const struct gpreempt_queue *q, struct gp_t
 
 /* Splits off each queue, unless its whole process is already in the desired state. */
 static int choose_each(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n,
-                       bool hold, struct meant *meant)
+		       bool hold, struct meant *meant)
 {
 	int r = 0;
 
@@ -94,8 +94,8 @@ static int choose_each(struct gpreempt *g, const struct gpreempt_queue *queue, u
 }
 
 static int choose_some(struct gpreempt *g, const struct gp_lib_queues *queues,
-                       const struct gpreempt_queue *queue, unsigned n, bool hold,
-                       struct meant *meant)
+		       const struct gpreempt_queue *queue, unsigned n, bool hold,
+		       struct meant *meant)
 {
 	/* All queues are checked before the first is split off, which cannot be undone. */
 	for (unsigned i = 0; i < n; i++)
@@ -109,12 +109,12 @@ static int choose_some(struct gpreempt *g, const struct gp_lib_queues *queues,
 
 /* Whether a task has queues that compute. */
 static bool has_work(const struct gpreempt *g, const struct gp_lib_queues *queues,
-                     const struct gp_task_ref *ref)
+		     const struct gp_task_ref *ref)
 {
 	for (unsigned i = 0; i < queues->n; i++) {
 		const struct gpreempt_queue *q = &queues->queue[i];
 		bool is_of = ref->seen.queue == GP_QUEUE_ALL ? !gp_lib_is_split(g, q->device, q->id)
-		                                             : q->id == ref->seen.queue;
+							     : q->id == ref->seen.queue;
 
 		if (q->device == ref->device && !q->copies && is_of)
 			return true;
@@ -135,13 +135,13 @@ static int choose_all(struct gpreempt *g, const struct gp_lib_queues *queues, st
 		return 0;
 	g->err = (struct gp_error){0};
 	return gp_fail(&g->err, -ENODEV, "process %d has no queues that compute%s", g->pid,
-	               g->pid == getpid() ? " and can be held from outside; use "
-	                                    "gpreempt_hold_self() instead"
-	                                  : "");
+		       g->pid == getpid() ? " and can be held from outside; use "
+					    "gpreempt_hold_self() instead"
+					  : "");
 }
 
 static int choose(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n,
-                  struct meant *meant)
+		  struct meant *meant)
 {
 	struct gp_lib_queues queues;
 	int r = gp_lib_list(g, GP_LIB_CLOSELY, &queues);
@@ -151,9 +151,9 @@ static int choose(struct gpreempt *g, const struct gpreempt_queue *queue, unsign
 		      : choose_all(g, &queues, meant);
 	for (unsigned i = 0; i < meant->n && !r; i++)
 		r = gp_refuse_shared(&meant->ref[i].seen, g->pid, g->flags & GPREEMPT_FORCE,
-		                     "works for many programs, which would all stop; "
-		                     "use GPREEMPT_FORCE to hold it anyway",
-		                     &g->err);
+				     "works for many programs, which would all stop; "
+				     "use GPREEMPT_FORCE to hold it anyway",
+				     &g->err);
 	free(queues.queue);
 	return r;
 }
@@ -225,7 +225,7 @@ static int suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue
 }
 
 static int release_some(struct gpreempt *g, const struct gp_lib_queues *queues,
-                        const struct gpreempt_queue *queue, unsigned n)
+			const struct gpreempt_queue *queue, unsigned n)
 {
 	struct meant meant = {0};
 	int r = choose_some(g, queues, queue, n, false, &meant);

@@ -18,37 +18,37 @@ static const struct number {
 	size_t seen;  /* offset of a bool, false: this device cannot show it */
 } numbers[] = {
 	{"gpreempt_device_busy_seconds_total",
-         "Measured run time of its tasks; exceeds elapsed time if several tasks run at once.",
-         SECONDS, AT(busy_ns), AT(busy_seen)},
+	 "Measured run time of its tasks; exceeds elapsed time if several tasks run at once.",
+	 SECONDS, AT(busy_ns), AT(busy_seen)},
 	{"gpreempt_device_idle_seconds_total", "Time without work of any task, sampled at ticks.",
-         SECONDS, AT(idle_ns), AT(idle_seen)},
+	 SECONDS, AT(idle_ns), AT(idle_seen)},
 	{"gpreempt_device_switching_seconds_total",
-         "Upper bound of the time spent switching tasks: switches times the cost of one.", SECONDS,
-         AT(switch_ns), AT(switches_seen)},
+	 "Upper bound of the time spent switching tasks: switches times the cost of one.", SECONDS,
+	 AT(switch_ns), AT(switches_seen)},
 	{"gpreempt_device_switches_total", "How often a task was put on the hardware.", COUNT,
-         AT(switches), AT(switches_seen)},
+	 AT(switches), AT(switches_seen)},
 	{"gpreempt_ticks_total", "Ticks of the engine.", COUNT, AT(ticks), ALWAYS},
 	{"gpreempt_blind_ticks_total", "Ticks at which the device could report nothing.", COUNT,
-         AT(blind), ALWAYS},
+	 AT(blind), ALWAYS},
 	{"gpreempt_decisions_total", "How often the policy decided.", COUNT, AT(decisions), ALWAYS},
 	{"gpreempt_preemptions_total", "Active tasks that the policy held.", COUNT, AT(preemptions),
-         ALWAYS},
+	 ALWAYS},
 	{"gpreempt_inversions_total",
-         "How often a task of higher rank waited while one of lower rank ran.", COUNT,
-         AT(inversions), AT(inversions_seen)},
+	 "How often a task of higher rank waited while one of lower rank ran.", COUNT,
+	 AT(inversions), AT(inversions_seen)},
 	{"gpreempt_inversion_seconds_total", "Duration of inversions, sampled at ticks.", SECONDS,
-         AT(inversion_ns), AT(inversions_seen)},
+	 AT(inversion_ns), AT(inversions_seen)},
 	{"gpreempt_ejections_total",
-         "Policies that were replaced by none because they broke a rule.", COUNT, AT(ejections),
-         ALWAYS},
+	 "Policies that were replaced by none because they broke a rule.", COUNT, AT(ejections),
+	 ALWAYS},
 	{"gpreempt_action_failures_total",
-         "Actions that the device refused or that had no effect; they are tried again.", COUNT,
-         AT(failures), ALWAYS},
+	 "Actions that the device refused or that had no effect; they are tried again.", COUNT,
+	 AT(failures), ALWAYS},
 	{"gpreempt_actions_deferred_total",
-         "Actions postponed because another had to finish first.", COUNT, AT(deferred), ALWAYS},
+	 "Actions postponed because another had to finish first.", COUNT, AT(deferred), ALWAYS},
 	{"gpreempt_settings_undone_total",
-         "Settings that another process reverted; they are applied again.", COUNT, AT(undone),
-         ALWAYS},
+	 "Settings that another process reverted; they are applied again.", COUNT, AT(undone),
+	 ALWAYS},
 };
 
 static const struct number starved = {
@@ -72,12 +72,12 @@ static const struct times {
 	uint32_t cap; /* shown only with this capability; 0: shown after the first sample */
 } times[] = {
 	{"gpreempt_hold_seconds", "From the request of a hold to its effect.", AT(hold_ns),
-         GP_CAP_HOLD},
+	 GP_CAP_HOLD},
 	{"gpreempt_release_seconds", "From the request of a release to its effect.", AT(release_ns),
-         GP_CAP_HOLD},
+	 GP_CAP_HOLD},
 	{"gpreempt_detection_seconds",
-         "From the start of a task's work to the tick that saw it; absent if starts are not known.",
-         AT(detect_ns), 0},
+	 "From the start of a task's work to the tick that saw it; absent if starts are not known.",
+	 AT(detect_ns), 0},
 	{"gpreempt_decision_seconds", "Time that the policy took to decide.", AT(decide_ns), 0},
 };
 
@@ -92,7 +92,7 @@ static bool is_seen(const struct gp_metrics_device *d, const struct number *n)
 }
 
 static void write_number(FILE *out, const struct gp_metrics_page *p, const struct number *n,
-                         const char *type)
+			 const char *type)
 {
 	bool headed = false;
 
@@ -115,15 +115,15 @@ static void write_number(FILE *out, const struct gp_metrics_page *p, const struc
 static void write_actions(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_actions_total", "counter",
-	                "Actions requested from the device.");
+			"Actions requested from the device.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		for (unsigned k = 0; k < sizeof actions / sizeof *actions; k++) {
 			if (!(p->device[i].caps & actions[k].cap))
 				continue;
 			fprintf(out, "gpreempt_actions_total{device=\"%u\",action=\"%s\"}", i,
-			        actions[k].action);
+				actions[k].action);
 			gp_metrics_count(out,
-			                 *(const uint64_t *)at(&p->device[i], actions[k].value));
+					 *(const uint64_t *)at(&p->device[i], actions[k].value));
 		}
 }
 
@@ -151,13 +151,13 @@ static void write_waits(FILE *out, const struct gp_metrics_page *p)
 	char labels[48];
 
 	gp_metrics_head(out, "gpreempt_wait_seconds", "histogram",
-	                "Completed waits: from when a task wanted the device until it got it.");
+			"Completed waits: from when a task wanted the device until it got it.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++) {
 			snprintf(labels, sizeof labels, "device=\"%u\",class=\"%s\"", i,
-			         gp_class_name(class));
+				 gp_class_name(class));
 			gp_metrics_log2_hist(out, "gpreempt_wait_seconds", labels,
-			                     &p->device[i].stats->class_waits[class]);
+					     &p->device[i].stats->class_waits[class]);
 		}
 }
 
@@ -166,7 +166,7 @@ static void write_lag(FILE *out, const struct gp_metrics_page *p)
 	char labels[32];
 
 	gp_metrics_head(out, "gpreempt_loop_lag_seconds", "histogram",
-	                "Delay between the planned and the actual wake-up of the device thread.");
+			"Delay between the planned and the actual wake-up of the device thread.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		snprintf(labels, sizeof labels, "device=\"%u\"", i);
 		gp_metrics_hist(out, "gpreempt_loop_lag_seconds", labels, p->device[i].lag_ns);
@@ -176,7 +176,7 @@ static void write_lag(FILE *out, const struct gp_metrics_page *p)
 static void write_info(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_device_info", "gauge",
-	                "Always 1; labels describe the device.");
+			"Always 1; labels describe the device.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		fprintf(out, "gpreempt_device_info{device=\"%u\",", i);
 		gp_metrics_label(out, "name", p->device[i].name);
@@ -185,7 +185,7 @@ static void write_info(FILE *out, const struct gp_metrics_page *p)
 		fputs("} 1\n", out);
 	}
 	gp_metrics_head(out, "gpreempt_device_up", "gauge",
-	                "0: the device thread no longer ticks.");
+			"0: the device thread no longer ticks.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		fprintf(out, "gpreempt_device_up{device=\"%u\"} %d\n", i, !p->device[i].stuck);
 }
@@ -193,7 +193,7 @@ static void write_info(FILE *out, const struct gp_metrics_page *p)
 static void write_policy(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_policy_info", "gauge",
-	                "Always 1; labels name the policy in force and the requested policy.");
+			"Always 1; labels name the policy in force and the requested policy.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		if (!p->device[i].policy)
 			continue;
@@ -204,13 +204,13 @@ static void write_policy(FILE *out, const struct gp_metrics_page *p)
 		fputs("} 1\n", out);
 	}
 	gp_metrics_head(out, "gpreempt_policy_in_force", "gauge",
-	                "0: the requested policy was ejected and is not in force.");
+			"0: the requested policy was ejected and is not in force.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		if (p->device[i].policy)
 			fprintf(out, "gpreempt_policy_in_force{device=\"%u\"} %d\n", i,
-			        !strcmp(p->device[i].policy, p->device[i].wanted));
+				!strcmp(p->device[i].policy, p->device[i].wanted));
 	gp_metrics_head(out, "gpreempt_starvation_limit_seconds", "gauge",
-	                "A policy that starves a task for longer than this is ejected.");
+			"A policy that starves a task for longer than this is ejected.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		fprintf(out, "gpreempt_starvation_limit_seconds{device=\"%u\"}", i);
 		gp_metrics_seconds(out, p->device[i].starve_limit_ns);

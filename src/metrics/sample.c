@@ -36,21 +36,21 @@ void gp_metrics_count(FILE *out, uint64_t value)
 void gp_metrics_seconds(FILE *out, uint64_t ns)
 {
 	fprintf(out, " %llu.%09llu\n", (unsigned long long)(ns / GP_NS_PER_S),
-	        (unsigned long long)(ns % GP_NS_PER_S));
+		(unsigned long long)(ns % GP_NS_PER_S));
 }
 
 static void write_bucket(FILE *out, const char *name, const char *labels, unsigned power,
-                         uint64_t below)
+			 uint64_t below)
 {
 	uint64_t us = 1ull << power;
 
 	fprintf(out, "%s_bucket{%s,le=\"%llu.%06llu\"}", name, labels,
-	        (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+		(unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
 	gp_metrics_count(out, below);
 }
 
 static void write_sum(FILE *out, const char *name, const char *labels, uint64_t sum_ns,
-                      uint64_t count)
+		      uint64_t count)
 {
 	fprintf(out, "%s_bucket{%s,le=\"+Inf\"}", name, labels);
 	gp_metrics_count(out, count);
@@ -68,7 +68,7 @@ typedef uint64_t bucket_fn(const void *hist, unsigned index, uint64_t *last_ns);
  * duration that equals a bound is counted in the bucket above it, 1 ns too high.
  */
 static void write_buckets(FILE *out, const char *name, const char *labels, const void *hist,
-                          bucket_fn *bucket, unsigned nbuckets)
+			  bucket_fn *bucket, unsigned nbuckets)
 {
 	uint64_t below = 0, count, last_ns;
 	unsigned i = 0;
@@ -107,7 +107,7 @@ void gp_metrics_hist(FILE *out, const char *name, const char *labels, const stru
 }
 
 void gp_metrics_log2_hist(FILE *out, const char *name, const char *labels,
-                          const struct gp_log2_hist *h)
+			  const struct gp_log2_hist *h)
 {
 	write_buckets(out, name, labels, h, log2_hist_bucket, GP_LOG2_HIST_BUCKETS);
 	write_sum(out, name, labels, h->sum_ns, h->count);

@@ -23,6 +23,6 @@ void gp_metrics_seconds(FILE *out, uint64_t ns);
  * The bucket bounds are powers of two of 1 us, up to 16 s. */
 void gp_metrics_hist(FILE *out, const char *name, const char *labels, const struct gp_hist *h);
 void gp_metrics_log2_hist(FILE *out, const char *name, const char *labels,
-                          const struct gp_log2_hist *h);
+			  const struct gp_log2_hist *h);
 
 #endif

@@ -10,10 +10,10 @@
 static enum gp_task_state state_of(const struct gp_task_stats *t)
 {
 	const struct gp_task_condition condition = {.held = t->held,
-	                                            .held_by = t->held_by,
-	                                            .known = t->known,
-	                                            .active = t->active,
-	                                            .running = t->running};
+						    .held_by = t->held_by,
+						    .known = t->known,
+						    .active = t->active,
+						    .running = t->running};
 
 	return gp_task_state(&condition);
 }
@@ -27,8 +27,8 @@ static void write_states(FILE *out, unsigned device, const struct gp_metrics_dev
 	for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++)
 		for (unsigned state = 0; state < GP_TASK_STATES; state++)
 			fprintf(out, "gpreempt_tasks{device=\"%u\",class=\"%s\",state=\"%s\"} %u\n",
-			        device, gp_class_name(class), gp_task_state_name(state),
-			        n[class][state]);
+				device, gp_class_name(class), gp_task_state_name(state),
+				n[class][state]);
 }
 
 /* Absent if the memory of no task is known. */
@@ -45,7 +45,7 @@ static void write_memory(FILE *out, const struct gp_metrics_page *p)
 			continue;
 		if (!headed)
 			gp_metrics_head(out, "gpreempt_tasks_memory_bytes", "gauge",
-			                "GPU memory of all tasks of the device.");
+					"GPU memory of all tasks of the device.");
 		headed = true;
 		fprintf(out, "gpreempt_tasks_memory_bytes{device=\"%u\"}", i);
 		gp_metrics_count(out, memory);
@@ -57,7 +57,7 @@ static void write_memory(FILE *out, const struct gp_metrics_page *p)
 static void name_task(FILE *out, const char *name, unsigned device, const struct gp_task_stats *t)
 {
 	fprintf(out, "%s{device=\"%u\",task=\"%llu\",pid=\"%d\",", name, device,
-	        (unsigned long long)t->id, t->pid);
+		(unsigned long long)t->id, t->pid);
 	gp_metrics_label(out, "name", t->name);
 }
 
@@ -127,7 +127,7 @@ static const struct {
 	{"gpreempt_task_run_seconds_total", "counter", "Time on the device.", sample_run},
 	{"gpreempt_task_held_seconds_total", "counter", "Time held by the policy.", sample_held},
 	{"gpreempt_task_preemptions_total", "counter", "How often it was held while active.",
-         sample_preemptions},
+	 sample_preemptions},
 	{"gpreempt_task_memory_bytes", "gauge", "GPU memory.", sample_memory},
 	{"gpreempt_task_wait_seconds", "summary", "Completed waits of the task.", sample_waits},
 };
@@ -152,9 +152,9 @@ static void write_each(FILE *out, const struct gp_metrics_page *p)
 	for (unsigned i = 0; i < p->ndevices; i++)
 		n += p->device[i].ntasks;
 	gp_metrics_head(out, "gpreempt_tasks_without_series", "gauge",
-	                "Tasks beyond the limit, without metrics of their own.");
+			"Tasks beyond the limit, without metrics of their own.");
 	fprintf(out, "gpreempt_tasks_without_series %u\n",
-	        n > GP_METRICS_TASKS_MAX ? n - GP_METRICS_TASKS_MAX : 0);
+		n > GP_METRICS_TASKS_MAX ? n - GP_METRICS_TASKS_MAX : 0);
 }
 
 void gp_metrics_tasks(FILE *out, const struct gp_metrics_page *p)

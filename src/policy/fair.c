@@ -31,7 +31,7 @@ static void set_weights(const struct gp_view *view, const struct gp_policy_state
 }
 
 static int fair_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_plan *plan)
+		       struct gp_plan *plan)
 {
 	struct gp_turns *turns = state->device;
 	uint32_t user_held = gp_turns_gather(view, state, turns, plan);

@@ -9,7 +9,7 @@
 #include "policy/registry.h"
 
 static int none_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_plan *plan)
+		       struct gp_plan *plan)
 {
 	(void)state;
 	for (uint32_t i = 0; i < view->n; i++)

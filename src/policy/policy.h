@@ -22,7 +22,7 @@ enum gp_holder { GP_HELD_BY_POLICY = 1u << 0, GP_HELD_BY_USER = 1u << 1 };
 struct gp_task_view {
 	uint64_t id;   /* never reused */
 	uint32_t gang; /* index in the view of the gang's first task; the task's own index without a
-	                  gang */
+			  gang */
 	uint32_t known;            /* GP_KNOWN_*: which of the fields marked (k) are valid */
 	uint8_t class;             /* enum gp_class */
 	uint8_t priority;          /* 0 to 15 */
@@ -58,7 +58,7 @@ struct gp_view {
 	uint64_t sample_period_ns; /* observations change at most this often; 0 = at any time */
 	uint64_t notice_ns;        /* longest delay until a change of activity is noticed */
 	uint64_t starve_limit_ns;  /* a policy is ejected if a runnable task makes no progress for
-	                              this time */
+				      this time */
 	uint32_t n;
 	const struct gp_task_view *task;
 };
@@ -107,13 +107,13 @@ static inline void *gp_policy_task(const struct gp_policy_state *state, uint32_t
 
 /* A parameter in us as a slice that the device accepts. */
 static inline uint32_t gp_slice_param(const struct gp_view *view,
-                                      const struct gp_policy_state *state, unsigned param)
+				      const struct gp_policy_state *state, unsigned param)
 {
 	uint64_t us = (uint64_t)state->param[param];
 
 	return us < view->slice_min_us   ? view->slice_min_us
 	       : us > view->slice_max_us ? view->slice_max_us
-	                                 : (uint32_t)us;
+					 : (uint32_t)us;
 }
 
 struct gp_policy_ops {
@@ -125,25 +125,25 @@ struct gp_policy_ops {
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* that the device must have; else loading fails */
 	uint32_t needs_one;  /* of these GP_CAP_* the device must have one. Activity counts only if
-	                        it is known in time (gp_tells_in_time) */
+				it is known in time (gp_tells_in_time) */
 	uint32_t watch_free; /* on devices with one of these GP_CAP_*, `watches` does not apply */
 	bool every_deadline; /* it promises deadlines to all requests, not to 99 of 100 */
 	bool watches; /* plans depend on activity: on a device without EVENTS the engine ticks every
-	                 few milliseconds, not only at next_ns */
+			 few milliseconds, not only at next_ns */
 
 	/* Optional. The engine passes zeroed blobs. */
 	void (*init)(const struct gp_policy_state *state);
 	void (*task_in)(const struct gp_policy_state *state, const struct gp_task_view *task,
-	                void *task_state);
+			void *task_state);
 	void (*task_out)(const struct gp_policy_state *state, const struct gp_task_view *task,
-	                 void *task_state);
+			 void *task_state);
 
 	/*
 	 * Must be deterministic in (view, state). Writes only the state and the plan; uses no
 	 * clock, no I/O and no allocation. Returns 0 or -errno; an error ejects the policy.
 	 */
 	int (*decide)(const struct gp_view *view, const struct gp_policy_state *state,
-	              struct gp_plan *plan);
+		      struct gp_plan *plan);
 };
 
 /* gp_seen_active: activity is known and the task is active. gp_seen_idle: activity is known and the

@@ -37,7 +37,7 @@ void gp_policy_defaults(const struct gp_policy_ops *ops, struct gp_policy_choice
 }
 
 static int parse_param(const char *text, size_t length, struct gp_policy_choice *choice,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	const struct gp_policy_ops *ops = choice->ops;
 	const char *equals = memchr(text, '=', length);
@@ -52,13 +52,13 @@ static int parse_param(const char *text, size_t length, struct gp_policy_choice 
 			break;
 	if (i == ops->nparam)
 		return gp_fail(err, -EINVAL,
-		               "policy %s has no parameter '%.*s'; see gpreempt policy --list",
-		               ops->name, (int)name, text);
+			       "policy %s has no parameter '%.*s'; see gpreempt policy --list",
+			       ops->name, (int)name, text);
 	p = &ops->param[i];
 	if (!equals || equals + 1 == text + length)
 		return gp_fail(err, -EINVAL,
-		               "parameter '%s' of policy %s needs a value, for example %s=%lld",
-		               p->name, ops->name, p->name, (long long)p->def);
+			       "parameter '%s' of policy %s needs a value, for example %s=%lld",
+			       p->name, ops->name, p->name, (long long)p->def);
 	errno = 0;
 	value = strtoll(equals + 1, &end, 10);
 	if (errno || end != text + length || value < p->min || value > p->max)
@@ -79,7 +79,7 @@ static int unknown_policy(const char *name, size_t length, struct gp_error *err)
 		strncat(all, (*p)->name, sizeof all - strlen(all) - 1);
 	}
 	return gp_fail(err, -EINVAL, "there is no policy '%.*s'; there are: %s", (int)length, name,
-	               all);
+		       all);
 }
 
 int gp_policy_parse(const char *text, struct gp_policy_choice *choice, struct gp_error *err)

@@ -69,7 +69,7 @@ static void note_pause(const struct gp_view *view, struct gp_entity *e)
 			e->idle_since_ns = view->now_ns;
 	} else if (e->idle_since_ns) {
 		e->pauses = (uint8_t)(e->pauses << 1) |
-		            (view->now_ns < e->idle_since_ns + linger_ns(view));
+			    (view->now_ns < e->idle_since_ns + linger_ns(view));
 		e->idle_since_ns = 0;
 	}
 }
@@ -80,7 +80,7 @@ static void note_pause(const struct gp_view *view, struct gp_entity *e)
  * none of its last pauses was short, its turn ends at once: waiting would leave the device idle.
  */
 static bool lingers(const struct gp_view *view, const struct gp_entity *e, bool current,
-                    struct gp_plan *plan)
+		    struct gp_plan *plan)
 {
 	uint64_t until_ns = e->idle_since_ns + linger_ns(view);
 
@@ -96,7 +96,7 @@ static bool lingers(const struct gp_view *view, const struct gp_entity *e, bool 
  * unknown, and it stays in the rotation.
  */
 static void join_or_leave(const struct gp_view *view, const struct gp_rotation_rules *rules,
-                          struct gp_entity *e, bool current, struct gp_plan *plan)
+			  struct gp_entity *e, bool current, struct gp_plan *plan)
 {
 	bool was = e->rotating;
 
@@ -115,7 +115,7 @@ static void join_or_leave(const struct gp_view *view, const struct gp_rotation_r
 struct survey {
 	uint32_t entities, tasks;
 	uint32_t top; /* index of the first entity by priority, then by waiting time, except the
-	                 current one */
+			 current one */
 	struct gp_entity *current;
 };
 
@@ -127,9 +127,9 @@ static bool goes_before(const struct gp_entity *a, const struct gp_entity *b, bo
 }
 
 static struct survey survey_entities(const struct gp_view *view,
-                                     const struct gp_policy_state *state,
-                                     const struct gp_rotation *rotation,
-                                     const struct gp_rotation_rules *rules, struct gp_plan *plan)
+				     const struct gp_policy_state *state,
+				     const struct gp_rotation *rotation,
+				     const struct gp_rotation_rules *rules, struct gp_plan *plan)
 {
 	struct survey s = {.top = UINT32_MAX};
 
@@ -145,7 +145,7 @@ static struct survey survey_entities(const struct gp_view *view,
 		if (current)
 			s.current = e;
 		else if (s.top == UINT32_MAX ||
-		         goes_before(e, gp_policy_task(state, s.top), rules->classes_apply))
+			 goes_before(e, gp_policy_task(state, s.top), rules->classes_apply))
 			s.top = i;
 	}
 	return s;
@@ -154,8 +154,8 @@ static struct survey survey_entities(const struct gp_view *view,
 /* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
  * least age_after_ns. */
 static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-                          uint8_t below)
+			  const struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+			  uint8_t below)
 {
 	uint32_t found = UINT32_MAX;
 
@@ -173,7 +173,7 @@ static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_sta
 }
 
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
-                      uint64_t length_ns, bool aged)
+		      uint64_t length_ns, bool aged)
 {
 	rotation->current = view->task[to].id;
 	rotation->began_ns = view->now_ns;
@@ -182,7 +182,7 @@ void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, 
 }
 
 void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns)
+		      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].id == rotation->current)
@@ -193,8 +193,8 @@ void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *
 /* Chooses the next entity. The current one goes to the end of the queue of its priority, or keeps
  * the turn if its priority is above that of all others. */
 static void next_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-                      const struct survey *s, uint64_t quantum_ns)
+		      struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+		      const struct survey *s, uint64_t quantum_ns)
 {
 	const struct gp_entity *top = gp_policy_task(state, s->top);
 	uint8_t best = top->priority;
@@ -227,7 +227,7 @@ static void next_turn(const struct gp_view *view, const struct gp_policy_state *
  * With very many entities the turn is not extended, because the others would starve.
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotation,
-                         const struct survey *s)
+			 const struct survey *s)
 {
 	uint64_t longest_ns = view->sample_period_ns + view->sample_period_ns / 2;
 	uint64_t sample_ns = rotation->began_ns + longest_ns;
@@ -242,8 +242,8 @@ static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotatio
 }
 
 bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-               struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-               struct gp_plan *plan)
+	       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+	       struct gp_plan *plan)
 {
 	struct survey s = survey_entities(view, state, rotation, rules, plan);
 	uint64_t quantum_ns = rules->quantum_ns;

@@ -38,7 +38,7 @@ struct gp_entity {
 uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state);
 
 static inline struct gp_entity *gp_entity_of(const struct gp_view *view,
-                                             const struct gp_policy_state *state, uint32_t task)
+					     const struct gp_policy_state *state, uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }
@@ -59,7 +59,7 @@ struct gp_rotation_rules {
 	uint32_t room;      /* how many tasks may be held */
 	uint64_t quantum_ns;
 	uint64_t age_after_ns; /* with classes_apply: wait before an entity of lower priority gets a
-	                          turn */
+				  turn */
 	uint64_t age_run_ns;   /* length of that turn */
 };
 
@@ -72,16 +72,16 @@ struct gp_rotation_rules {
  * be held, or too many entities: one would starve before its turn.
  */
 bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-               struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-               struct gp_plan *plan);
+	       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+	       struct gp_plan *plan);
 
 /* Gives the turn to the entity that begins at index `to`. */
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
-                      uint64_t length_ns, bool aged);
+		      uint64_t length_ns, bool aged);
 
 /* Gives the turn to the entity that begins at index `to`, because it has waited. The current entity
  * goes to the end of the queue; otherwise it would have every second turn. */
 void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns);
+		      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns);
 
 #endif

@@ -49,7 +49,7 @@ static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struc
 }
 
 static void share_by_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                           uint64_t quantum_ns, struct gp_plan *plan)
+			   uint64_t quantum_ns, struct gp_plan *plan)
 {
 	struct rr_device *d = state->device;
 	uint32_t user_held = gp_entities_gather(view, state);
@@ -72,7 +72,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 }
 
 static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct gp_plan *plan)
+		     struct gp_plan *plan)
 {
 	uint64_t quantum_us = (uint64_t)state->param[QUANTUM];
 

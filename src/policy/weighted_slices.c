@@ -24,7 +24,7 @@ struct sum {
 };
 
 static struct sum add_up(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_turn_rules *rules)
+			 const struct gp_turn_rules *rules)
 {
 	struct sum s = {.lightest = GP_TURN_WEIGHT_MAX};
 
@@ -45,7 +45,7 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 
 /* The members of an entity share its slice. */
 static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
-                         const struct gp_turn_entity *e)
+			 const struct gp_turn_entity *e)
 {
 	uint64_t slice_ns = s->round_ns * e->weight / s->weight;
 
@@ -55,7 +55,7 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	if (slice_ns < view->slice_min_us * 1000ull)
 		return view->slice_min_us;
 	return slice_ns > view->slice_max_us * 1000ull ? view->slice_max_us
-	                                               : (uint32_t)(slice_ns / 1000);
+						       : (uint32_t)(slice_ns / 1000);
 }
 
 /* An entity that was not seen active at every tick wants less than its part, or was absent; its
@@ -100,7 +100,7 @@ static void judge(struct gp_turn_entity *e, uint64_t least_ns)
 		e->cut_permille = 0;
 	else if (got_ns > least_ns + least_ns / TOLERANCE)
 		e->cut_permille = WHOLE - (uint32_t)(2ull * (WHOLE - e->cut_permille) * least_ns /
-		                                     (got_ns + least_ns));
+						     (got_ns + least_ns));
 	if (e->cut_permille > CUT_MAX)
 		e->cut_permille = CUT_MAX;
 }
@@ -128,7 +128,7 @@ static void give_back(const struct gp_view *view, const struct gp_policy_state *
 }
 
 static void keep_window(const struct gp_view *view, const struct gp_policy_state *state,
-                        struct gp_turns *turns, uint64_t round_ns)
+			struct gp_turns *turns, uint64_t round_ns)
 {
 	uint64_t length_ns = WINDOW_ROUNDS * round_ns;
 	uint64_t least_ns;
@@ -153,8 +153,8 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 }
 
 void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                        struct gp_turns *turns, const struct gp_turn_rules *rules,
-                        struct gp_plan *plan)
+			struct gp_turns *turns, const struct gp_turn_rules *rules,
+			struct gp_plan *plan)
 {
 	struct sum s = add_up(view, state, rules);
 

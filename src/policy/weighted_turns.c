@@ -50,7 +50,7 @@ static void charge(struct gp_turn_entity *e, uint64_t got_ns)
  * of the turn is charged, and wasting it brings no advantage.
  */
 static void charge_all(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_turns *turns)
+		       struct gp_turns *turns)
 {
 	uint64_t passed_ns = turns->decided_ns ? view->now_ns - turns->decided_ns : 0;
 	uint32_t released = 0;
@@ -75,7 +75,7 @@ static void charge_all(const struct gp_view *view, const struct gp_policy_state 
  * until it is level with them, and no further: idle time cannot be saved up.
  */
 static void level(const struct gp_view *view, const struct gp_policy_state *state,
-                  struct gp_turns *turns)
+		  struct gp_turns *turns)
 {
 	uint64_t passed_ns = view->now_ns - turns->decided_ns, least_ns = UINT64_MAX;
 
@@ -104,7 +104,7 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
  * that was not seen active for less than a round may only have had no slice in that time.
  */
 static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
-                    const struct gp_turn_entity *e, bool current, struct gp_plan *plan)
+		    const struct gp_turn_entity *e, bool current, struct gp_plan *plan)
 {
 	uint64_t until_ns = e->idle_since_ns + LINGER_NS;
 
@@ -118,7 +118,7 @@ static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
 
 /* If nothing is known of an entity at this tick, it stays in or out as before. */
 static void join_or_leave(const struct gp_view *view, const struct gp_turns *turns,
-                          struct gp_turn_entity *e, bool current, struct gp_plan *plan)
+			  struct gp_turn_entity *e, bool current, struct gp_plan *plan)
 {
 	bool was = e->entity.rotating;
 
@@ -138,7 +138,7 @@ static void join_or_leave(const struct gp_view *view, const struct gp_turns *tur
 }
 
 uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
-                         struct gp_turns *turns, struct gp_plan *plan)
+			 struct gp_turns *turns, struct gp_plan *plan)
 {
 	uint32_t user_held = gp_entities_gather(view, state);
 
@@ -151,7 +151,7 @@ uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_stat
 	level(view, state, turns);
 	for (uint32_t i = 0; i < view->n; i++)
 		join_or_leave(view, turns, gp_policy_task(state, i),
-		              view->task[i].id == turns->current, plan);
+			      view->task[i].id == turns->current, plan);
 	turns->decided_ns = view->now_ns;
 	return user_held;
 }
@@ -174,7 +174,7 @@ static bool goes_before(const struct gp_turn_entity *a, const struct gp_turn_ent
 }
 
 static void add_to_line(const struct gp_view *view, struct line *l, struct gp_turn_entity *e,
-                        uint64_t id, uint64_t current)
+			uint64_t id, uint64_t current)
 {
 	l->entities++;
 	l->tasks += e->entity.members;
@@ -188,15 +188,15 @@ static void add_to_line(const struct gp_view *view, struct line *l, struct gp_tu
 	if (id == current)
 		l->current = e;
 	else if (id != IDLE_TURN_ID &&
-	         view->now_ns - e->entity.queued_ns >= view->starve_limit_ns / 2 &&
-	         (!l->overdue || e->entity.queued_ns < l->overdue->entity.queued_ns)) {
+		 view->now_ns - e->entity.queued_ns >= view->starve_limit_ns / 2 &&
+		 (!l->overdue || e->entity.queued_ns < l->overdue->entity.queued_ns)) {
 		l->overdue = e;
 		l->overdue_id = id;
 	}
 }
 
 static struct line line_up(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_turns *turns, const struct gp_turn_rules *rules)
+			   struct gp_turns *turns, const struct gp_turn_rules *rules)
 {
 	struct line l = {.lightest = GP_TURN_WEIGHT_MAX};
 
@@ -218,7 +218,7 @@ static struct line line_up(const struct gp_view *view, const struct gp_policy_st
 /* Finds an entity that was idle, joined again and is not ahead of the current one. It is served
  * before the others, because it often wants little. */
 static void find_returning(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_turns *turns, struct line *l)
+			   struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {
 		struct gp_turn_entity *e = gp_policy_task(state, i);
@@ -235,7 +235,7 @@ static void find_returning(const struct gp_view *view, const struct gp_policy_st
 }
 
 static uint64_t turn_length(const struct gp_view *view, const struct line *l,
-                            const struct gp_turn_rules *rules, uint32_t weight)
+			    const struct gp_turn_rules *rules, uint32_t weight)
 {
 	uint64_t round_ns = gp_turn_round(view, rules);
 	uint64_t length_ns = rules->turn_ns * weight / l->lightest;
@@ -267,7 +267,7 @@ static bool turn_is_over(const struct gp_view *view, struct gp_turns *turns, con
 }
 
 static void give_turn(const struct gp_view *view, struct gp_turns *turns, uint64_t id,
-                      uint64_t length_ns)
+		      uint64_t length_ns)
 {
 	if (id != turns->current)
 		turns->began_ns = view->now_ns;
@@ -278,7 +278,7 @@ static void give_turn(const struct gp_view *view, struct gp_turns *turns, uint64
 
 /* The current entity keeps the turn if it still has the least surplus. */
 static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct line *l,
-                      const struct gp_turn_rules *rules)
+		      const struct gp_turn_rules *rules)
 {
 	if (l->current)
 		l->current->entity.queued_ns = view->now_ns;
@@ -286,7 +286,7 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
 		give_turn(view, turns, l->overdue_id, TURN_MIN_NS);
 	else if (l->returning)
 		give_turn(view, turns, turns->returning,
-		          turn_length(view, l, rules, l->returning->weight));
+			  turn_length(view, l, rules, l->returning->weight));
 	else
 		give_turn(view, turns, l->next_id, turn_length(view, l, rules, l->next->weight));
 }
@@ -301,11 +301,11 @@ static uint32_t slice_in_gang(const struct gp_view *view, const struct gp_turn_r
 		return 0;
 	return slice_us < view->slice_min_us   ? view->slice_min_us
 	       : slice_us > view->slice_max_us ? view->slice_max_us
-	                                       : (uint32_t)slice_us;
+					       : (uint32_t)slice_us;
 }
 
 static void plan_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint64_t current, const struct gp_turn_rules *rules, struct gp_plan *plan)
+		      uint64_t current, const struct gp_turn_rules *rules, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_turn_entity *e = gp_turn_entity_of(view, state, i);
@@ -320,8 +320,8 @@ static void plan_turn(const struct gp_view *view, const struct gp_policy_state *
 }
 
 bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_turns *turns, const struct gp_turn_rules *rules,
-                       uint32_t user_held, struct gp_plan *plan)
+		       struct gp_turns *turns, const struct gp_turn_rules *rules,
+		       uint32_t user_held, struct gp_plan *plan)
 {
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
 	struct line l = line_up(view, state, turns, rules);

@@ -29,7 +29,7 @@ struct gp_turn_entity {
 	uint32_t weight;        /* 1 to GP_TURN_WEIGHT_MAX; set by the policy at each decision */
 	uint64_t idle_since_ns; /* when it was first seen idle; 0 = it is not idle */
 	uint64_t ahead_ns; /* surplus over the entity that got least, as if each had a weight of
-	                      GP_TURN_WEIGHT_MAX */
+			      GP_TURN_WEIGHT_MAX */
 	uint64_t run_ns;   /* run time of this task at the last decision */
 	bool run_known;
 
@@ -84,21 +84,21 @@ static inline struct gp_turn_rules gp_turn_rules(const struct gp_policy_state *s
  * by users.
  */
 uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
-                         struct gp_turns *turns, struct gp_plan *plan);
+			 struct gp_turns *turns, struct gp_plan *plan);
 
 /*
  * One entity at a time runs. Returns false and leaves the plan alone if that is impossible: too few
  * tasks may be held, or too many entities take part: one would starve before its turn.
  */
 bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_turns *turns, const struct gp_turn_rules *rules,
-                       uint32_t user_held, struct gp_plan *plan);
+		       struct gp_turns *turns, const struct gp_turn_rules *rules,
+		       uint32_t user_held, struct gp_plan *plan);
 
 /* The hardware takes turns, with slices in proportion to weights. On a device without slices all
  * tasks just run. */
 void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                        struct gp_turns *turns, const struct gp_turn_rules *rules,
-                        struct gp_plan *plan);
+			struct gp_turns *turns, const struct gp_turn_rules *rules,
+			struct gp_plan *plan);
 
 /*
  * The longest round. An entity that has waited for half the starvation limit runs next. Before it
@@ -127,8 +127,8 @@ static inline bool gp_is_prompt(const struct gp_view *view)
 }
 
 static inline struct gp_turn_entity *gp_turn_entity_of(const struct gp_view *view,
-                                                       const struct gp_policy_state *state,
-                                                       uint32_t task)
+						       const struct gp_policy_state *state,
+						       uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }

@@ -58,7 +58,7 @@ static bool is_trusted(const struct line *l)
 		char path[PATH_MAX];
 
 		if (snprintf(path, sizeof path, MOUNTED "%s%s%s", *mounts[i] ? "/" : "", mounts[i],
-		             l->path) >= (int)sizeof path)
+			     l->path) >= (int)sizeof path)
 			return false;
 		slash = strrchr(path, '/');
 		*slash = '\0';

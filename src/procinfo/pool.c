@@ -88,7 +88,7 @@ static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 /* Gives up on the first busy reader. Returns its question, with the fields that are known by now.
  */
 static struct gp_procinfo_question *abandon(struct gp_procinfo_pool *p,
-                                            struct gp_procinfo_reader *r)
+					    struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_question *q = r->question;
 
@@ -133,7 +133,7 @@ static void check_deadlines(struct gp_procinfo_pool *p)
 }
 
 int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
-                    uint64_t token)
+		    uint64_t token)
 {
 	struct gp_procinfo_question *q = calloc(1, sizeof *q);
 	int r = 0;
@@ -177,7 +177,7 @@ int gp_procinfo_take(struct gp_procinfo_pool *p, struct gp_procinfo **info, uint
 		eventfd_read(p->event_fd, &times); /* not readable until the next answer */
 	else
 		eventfd_write(p->event_fd,
-		              1); /* answers of expired deadlines did not signal the eventfd */
+			      1); /* answers of expired deadlines did not signal the eventfd */
 	pthread_mutex_unlock(&p->lock);
 	if (!q)
 		return -EAGAIN;
@@ -240,7 +240,7 @@ static void set_limits(struct gp_procinfo_limits *l)
 }
 
 int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,
-                            int *fd)
+			    int *fd)
 {
 	struct gp_procinfo_pool *p = calloc(1, sizeof *p);
 	int r;

@@ -79,7 +79,7 @@ struct gp_procinfo_limits {
 	uint32_t questions;   /* 65536 at the same time */
 };
 int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,
-                            int *fd);
+			    int *fd);
 
 /*
  * Drops answers that were not taken. A blocked reader is abandoned and frees the rest when it
@@ -93,7 +93,7 @@ void gp_procinfo_free(struct gp_procinfo_pool *pool);
  * answers.
  */
 int gp_procinfo_ask(struct gp_procinfo_pool *pool, pid_t pid, uint64_t start_time, uint32_t want,
-                    uint64_t token);
+		    uint64_t token);
 
 /* Takes the next answer; the caller drops it. -EAGAIN: there is none. Never blocks. */
 int gp_procinfo_take(struct gp_procinfo_pool *pool, struct gp_procinfo **info, uint64_t *token);

@@ -65,7 +65,7 @@ int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user)
 	gid_t *group = malloc(GP_PROCINFO_GROUPS_MAX * sizeof *group);
 	uint32_t ids[4], ours[2];
 	ssize_t n = status && group ? gp_procinfo_read_file(pid, "status", status, STATUS_MAX)
-	                            : -ENOMEM;
+				    : -ENOMEM;
 	int r = n < 0 ? (int)n : 0;
 
 	if (!r && read_numbers(status, "\nUid:", ids, 4) != 4)

@@ -20,7 +20,7 @@ struct gp_client {
 };
 
 static int send_request(struct gp_client *client, const char *method, struct json_object *params,
-                        int64_t id, const int *fds, unsigned nfds, struct gp_error *err)
+			int64_t id, const int *fds, unsigned nfds, struct gp_error *err)
 {
 	struct json_object *json = json_object_new_object();
 	size_t length;
@@ -35,7 +35,7 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	if (nfds > GP_RPC_FDS_MAX) {
 		json_object_put(json);
 		return gp_fail(err, -EINVAL, "a request can carry at most %d file descriptors",
-		               GP_RPC_FDS_MAX);
+			       GP_RPC_FDS_MAX);
 	}
 	gp_json_text(json, &length);
 	line = malloc(length + 1);
@@ -44,8 +44,8 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 		line[length] = '\n';
 	}
 	r = line ? gp_stream_send(&client->stream, line, length + 1, fds, nfds,
-	                          gp_stream_deadline(client->timeout_ms), err)
-	         : gp_fail(err, -ENOMEM, "no memory");
+				  gp_stream_deadline(client->timeout_ms), err)
+		 : gp_fail(err, -ENOMEM, "no memory");
 	free(line);
 	json_object_put(json);
 	return r;
@@ -62,14 +62,14 @@ static int convert_error(struct json_object *error, struct gp_error *err)
 	if (json_object_is_type(name, json_type_string))
 		code = gp_rpc_errno_parse(json_object_get_string(name));
 	return gp_fail(err, code, "%s",
-	               json_object_is_type(sentence, json_type_string)
-	                       ? json_object_get_string(sentence)
-	                       : gp_error_name(code));
+		       json_object_is_type(sentence, json_type_string)
+			       ? json_object_get_string(sentence)
+			       : gp_error_name(code));
 }
 
 /* Takes ownership of `json`. Returns 1 if it is not the answer to `id`. */
 static int take_answer(struct gp_client *client, struct json_object *json, int64_t id,
-                       struct json_object **result, struct gp_error *err)
+		       struct json_object **result, struct gp_error *err)
 {
 	struct json_object *its_id = json_object_object_get(json, "id"), *error;
 	bool has_error = json_object_object_get_ex(json, "error", &error);
@@ -84,7 +84,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 	} else if (!its_id && json_object_object_get_ex(json, "method", NULL)) {
 		if (json_object_array_length(client->events) >= GP_CLIENT_EVENTS_MAX)
 			r = gp_fail(err, -ENOBUFS,
-			            "the daemon sends events faster than this program reads them");
+				    "the daemon sends events faster than this program reads them");
 		else
 			json_object_array_add(client->events, json_object_get(json));
 	}
@@ -93,7 +93,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 }
 
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
-                   const int *fds, unsigned nfds, struct json_object **result, struct gp_error *err)
+		   const int *fds, unsigned nfds, struct json_object **result, struct gp_error *err)
 {
 	uint64_t until_ns = gp_stream_deadline(client->timeout_ms);
 	int64_t id = ++client->next_id;
@@ -117,7 +117,7 @@ int gp_client_call(struct gp_client *client, const char *method, struct json_obj
 }
 
 int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
-                  int64_t *id, struct gp_error *err)
+		  int64_t *id, struct gp_error *err)
 {
 	int timeout_ms = client->timeout_ms, r;
 
@@ -129,7 +129,7 @@ int gp_client_ask(struct gp_client *client, const char *method, struct json_obje
 }
 
 int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	struct json_object *json = NULL, *id;
 	int r;
@@ -168,7 +168,7 @@ static struct json_object *queued_event(struct gp_client *client)
 }
 
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
-                   struct gp_error *err)
+		   struct gp_error *err)
 {
 	uint64_t until_ns = gp_stream_deadline(timeout_ms);
 	int r = 0;
@@ -252,7 +252,7 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 }
 
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
-                             struct gp_error *err)
+			     struct gp_error *err)
 {
 	int fd = gp_daemon_connect(path, timeout_ms, err);
 

@@ -27,7 +27,7 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
  * -ETIMEDOUT: a daemon exists but does not answer.
  */
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
-                             struct gp_error *err);
+			     struct gp_error *err);
 
 /* For tests: uses a connected socket and sends `hello`. Closes `fd` also on failure. */
 int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err);
@@ -46,8 +46,8 @@ void gp_client_set_timeout(struct gp_client *client, int timeout_ms);
  * the client can only be closed.
  */
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
-                   const int *fds, unsigned nfds, struct json_object **result,
-                   struct gp_error *err);
+		   const int *fds, unsigned nfds, struct json_object **result,
+		   struct gp_error *err);
 
 /*
  * The following calls do not wait; they are for programs with an event loop. Poll gp_client_fd,
@@ -59,7 +59,7 @@ int gp_client_begin(const char *path, struct gp_client **client, struct gp_error
 
 /* Sends the request; `*id` is the id of its answer. -ETIMEDOUT: the daemon does not read. */
 int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
-                  int64_t *id, struct gp_error *err);
+		  int64_t *id, struct gp_error *err);
 
 struct gp_client_answer {
 	int64_t id; /* 0: the reason why the daemon closes the connection */
@@ -73,7 +73,7 @@ struct gp_client_answer {
  * gp_client_call.
  */
 int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
-                     struct gp_error *err);
+		     struct gp_error *err);
 
 /*
  * Returns the next notification, an object with `method` and `params`, owned by the caller. Waits
@@ -81,7 +81,7 @@ int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
  * has closed the connection or reports why it will.
  */
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
-                   struct gp_error *err);
+		   struct gp_error *err);
 
 /*
  * A file descriptor that is readable when input is available. Then call gp_client_next(client, 0,

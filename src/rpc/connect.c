@@ -40,15 +40,15 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 	case -ENOENT:
 	case -ECONNREFUSED:
 		return gp_fail(err, -ECONNREFUSED,
-		               "no daemon answers at %s; start it with systemctl start gpreemptd, "
-		               "or try it without a GPU: gpreemptd --gpu sim",
-		               path);
+			       "no daemon answers at %s; start it with systemctl start gpreemptd, "
+			       "or try it without a GPU: gpreemptd --gpu sim",
+			       path);
 	case -EAGAIN: return gp_stream_late(err); /* the listen queue is full */
 	case -EACCES:
 		return gp_fail(err, code,
-		               "no permission to connect to the daemon at %s; check the mode and "
-		               "group of the socket",
-		               path);
+			       "no permission to connect to the daemon at %s; check the mode and "
+			       "group of the socket",
+			       path);
 	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
 	}
 }

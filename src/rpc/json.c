@@ -32,8 +32,8 @@ static const char *skip_string(const char *p, struct gp_error *err)
 	for (; *p != '"'; p++) {
 		if ((unsigned char)*p < ' ') { /* includes the end of the line */
 			gp_fail(err, -EBADMSG,
-			        *p ? "a string contains a control character"
-			           : "a string is not terminated");
+				*p ? "a string contains a control character"
+				   : "a string is not terminated");
 			return NULL;
 		}
 		if (*p != '\\')
@@ -53,7 +53,7 @@ static const char *skip_number(const char *p)
 {
 	const char *end = p + strspn(p, "+-.0123456789eE");
 	bool whole = !memchr(p, '.', (size_t)(end - p)) && !memchr(p, 'e', (size_t)(end - p)) &&
-	             !memchr(p, 'E', (size_t)(end - p));
+		     !memchr(p, 'E', (size_t)(end - p));
 
 	errno = 0;
 	if (whole && *p == '-')
@@ -123,7 +123,7 @@ static int check_tree(struct json_object *json, int keys, struct gp_error *err)
 }
 
 int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
-                 struct json_object **json, struct gp_error *err)
+		 struct json_object **json, struct gp_error *err)
 {
 	enum json_tokener_error e;
 	int keys, r;
@@ -143,7 +143,7 @@ int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
 	e = json_tokener_get_error(tokener);
 	if (e != json_tokener_success)
 		r = gp_fail(err, -EBADMSG, "this is not JSON: %s, at byte %zu",
-		            json_tokener_error_desc(e), json_tokener_get_parse_end(tokener));
+			    json_tokener_error_desc(e), json_tokener_get_parse_end(tokener));
 	else
 		r = check_tree(*json, keys, err);
 	if (r) {

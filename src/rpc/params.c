@@ -37,7 +37,7 @@ static struct shown show(const char *text)
 }
 
 static int not_one_of(const char *what, const char *word, const char *const *name, unsigned n,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	struct gp_suggest suggest;
 	char all[WORDS_SIZE] = "";
@@ -49,13 +49,13 @@ static int not_one_of(const char *what, const char *word, const char *const *nam
 	}
 	if (suggest.nearest)
 		return gp_fail(err, -EINVAL, "%s '%s' is not known; perhaps '%s' is meant", what,
-		               show(word).text, suggest.nearest);
+			       show(word).text, suggest.nearest);
 	return gp_fail(err, -EINVAL, "%s '%s' is not known; there %s %s", what, show(word).text,
-	               n == 1 ? "is" : "are", n ? all : "none");
+		       n == 1 ? "is" : "are", n ? all : "none");
 }
 
 int gp_params_known(struct json_object *params, const char *const *key, unsigned nkeys,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	json_object_object_foreach(params, name, value)
 	{
@@ -72,7 +72,7 @@ int gp_params_known(struct json_object *params, const char *const *key, unsigned
 
 /* `*value` is NULL if the key is missing and not required. */
 static int find_param(struct json_object *params, const char *key, struct json_object **value,
-                      bool *present, struct gp_error *err)
+		      bool *present, struct gp_error *err)
 {
 	*value = json_object_object_get(params, key);
 	if (present)
@@ -83,7 +83,7 @@ static int find_param(struct json_object *params, const char *key, struct json_o
 }
 
 int gp_params_u64(struct json_object *params, const char *key, uint64_t min, uint64_t max,
-                  uint64_t *value, bool *present, struct gp_error *err)
+		  uint64_t *value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -95,20 +95,20 @@ int gp_params_u64(struct json_object *params, const char *key, uint64_t min, uin
 	if (!json_object_is_type(json, json_type_int) || json_object_get_int64(json) < 0 ||
 	    n < min || n > max)
 		return max == UINT64_MAX
-		               ? gp_fail(err, -EINVAL,
-		                         "parameter '%s' must be a whole number, %" PRIu64
-		                         " or more",
-		                         key, min)
-		               : gp_fail(err, -EINVAL,
-		                         "parameter '%s' must be a whole number from %" PRIu64
-		                         " to %" PRIu64,
-		                         key, min, max);
+			       ? gp_fail(err, -EINVAL,
+					 "parameter '%s' must be a whole number, %" PRIu64
+					 " or more",
+					 key, min)
+			       : gp_fail(err, -EINVAL,
+					 "parameter '%s' must be a whole number from %" PRIu64
+					 " to %" PRIu64,
+					 key, min, max);
 	*value = n;
 	return 0;
 }
 
 int gp_params_bool(struct json_object *params, const char *key, bool *value, bool *present,
-                   struct gp_error *err)
+		   struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -130,7 +130,7 @@ static bool is_printable(const char *text)
 }
 
 int gp_params_string(struct json_object *params, const char *key, size_t max, const char **value,
-                     bool *present, struct gp_error *err)
+		     bool *present, struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -152,7 +152,7 @@ int gp_params_string(struct json_object *params, const char *key, size_t max, co
 }
 
 int gp_params_choice(struct json_object *params, const char *key, const char *const *word,
-                     unsigned nwords, unsigned *value, bool *present, struct gp_error *err)
+		     unsigned nwords, unsigned *value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -172,7 +172,7 @@ int gp_params_choice(struct json_object *params, const char *key, const char *co
 }
 
 int gp_params_object(struct json_object *params, const char *key, struct json_object **value,
-                     bool *present, struct gp_error *err)
+		     bool *present, struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -186,7 +186,7 @@ int gp_params_object(struct json_object *params, const char *key, struct json_ob
 }
 
 int gp_params_array(struct json_object *params, const char *key, unsigned max,
-                    struct json_object **value, bool *present, struct gp_error *err)
+		    struct json_object **value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
 	int r = find_param(params, key, &json, present, err);
@@ -195,7 +195,7 @@ int gp_params_array(struct json_object *params, const char *key, unsigned max,
 		return r;
 	if (!json_object_is_type(json, json_type_array) || json_object_array_length(json) > max)
 		return gp_fail(err, -EINVAL, "parameter '%s' must be a list of at most %u items",
-		               key, max);
+			       key, max);
 	*value = json;
 	return 0;
 }

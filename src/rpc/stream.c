@@ -16,7 +16,7 @@ uint64_t gp_stream_deadline(int timeout_ms)
 	uint64_t now_ns = gp_monotonic_ns();
 
 	return timeout_ms < 0 ? GP_NEVER
-	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
+			      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
 }
 
 /* 0 or -errno; -ETIMEDOUT at the deadline. A signal does not end the wait. */
@@ -42,12 +42,12 @@ static int connection_closed(struct gp_error *err)
 int gp_stream_late(struct gp_error *err)
 {
 	return gp_fail(err, -ETIMEDOUT,
-	               "the daemon does not answer; journalctl -u gpreemptd may show why");
+		       "the daemon does not answer; journalctl -u gpreemptd may show why");
 }
 
 /* File descriptors go with the first byte. */
 static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size_t length,
-                         const int *fds, unsigned nfds)
+			 const int *fds, unsigned nfds)
 {
 	union {
 		struct cmsghdr align;
@@ -61,8 +61,8 @@ static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size
 		head.msg_control = control.bytes;
 		head.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
 		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
-		                                 .cmsg_level = SOL_SOCKET,
-		                                 .cmsg_type = SCM_RIGHTS};
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
 	}
 	n = sendmsg(stream->fd, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -70,7 +70,7 @@ static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size
 }
 
 int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
-                   unsigned nfds, uint64_t until_ns, struct gp_error *err)
+		   unsigned nfds, uint64_t until_ns, struct gp_error *err)
 {
 	while (length) {
 		ssize_t n = send_part(stream, bytes, length, fds, nfds);
@@ -86,14 +86,14 @@ int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, c
 			return 0; /* the daemon may have sent its reason; it is read next */
 		} else if (n != -EINTR) {
 			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
-			               gp_error_name((int)n));
+				       gp_error_name((int)n));
 		}
 	}
 	return 0;
 }
 
 int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_object **json,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	size_t length, size;
 	char *line, *room;
@@ -104,8 +104,8 @@ int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_o
 		r = wait_for(stream, POLLIN, until_ns);
 		if (r)
 			return r == -ETIMEDOUT ? -EAGAIN
-			                       : gp_fail(err, r, "cannot wait for the daemon: %s",
-			                                 gp_error_name(r));
+					       : gp_fail(err, r, "cannot wait for the daemon: %s",
+							 gp_error_name(r));
 		r = gp_lines_room(&stream->lines, LINE_MAX_BYTES, &room, &size);
 		if (r)
 			return gp_fail(
@@ -123,8 +123,8 @@ int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_o
 		r = -EBADMSG;
 	}
 	return r ? gp_fail(err, -EPROTO,
-	                   "the program at this socket is not gpreemptd; check GPREEMPT_SOCKET")
-	         : 0;
+			   "the program at this socket is not gpreemptd; check GPREEMPT_SOCKET")
+		 : 0;
 }
 
 void gp_stream_close(struct gp_stream *stream)

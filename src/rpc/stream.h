@@ -24,11 +24,11 @@ uint64_t gp_stream_deadline(int timeout_ms);
  * connection, because its reason can still be read.
  */
 int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
-                   unsigned nfds, uint64_t until_ns, struct gp_error *err);
+		   unsigned nfds, uint64_t until_ns, struct gp_error *err);
 
 /* Receives the next object; -EAGAIN: none before `until_ns` (no message). */
 int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_object **json,
-                      struct gp_error *err);
+		      struct gp_error *err);
 
 /* Returns -ETIMEDOUT with its message. */
 int gp_stream_late(struct gp_error *err);

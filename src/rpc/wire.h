@@ -85,7 +85,7 @@ struct json_tokener *gp_json_tokener(void);
  * JSON's null.
  */
 int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
-                 struct json_object **json, struct gp_error *err);
+		 struct json_object **json, struct gp_error *err);
 
 /* Valid UTF-8 as in RFC 3629: shortest forms, no surrogates. json-c's own check is less strict. */
 bool gp_utf8_valid(const char *text);

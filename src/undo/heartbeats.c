@@ -38,7 +38,7 @@ static int take_role(struct gp_undo_role *role, const char *what, struct gp_erro
 				err, -EBUSY, "another %s is running: process %d (%s); end it first",
 				what, pid_of(was), gp_process_name(pid_of(was), name, sizeof name));
 		if (__atomic_compare_exchange_n(&role->process, &was, own, false, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE))
+						__ATOMIC_ACQUIRE))
 			break;
 	}
 	return 0;
@@ -68,7 +68,7 @@ static void leave_role(struct gp_undo_role *role)
 	uint64_t own = own_key();
 
 	__atomic_compare_exchange_n(&role->process, &own, 0, false, __ATOMIC_ACQ_REL,
-	                            __ATOMIC_RELAXED);
+				    __ATOMIC_RELAXED);
 }
 
 int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err)

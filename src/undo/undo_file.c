@@ -80,9 +80,9 @@ static int check_file(int fd, const char *path, struct gp_error *err)
 		return -errno;
 	if (!S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022))
 		return gp_fail(err, -EPERM,
-		               "%s is not a file that belongs to user %u and only that user may "
-		               "write to; remove it",
-		               path, geteuid());
+			       "%s is not a file that belongs to user %u and only that user may "
+			       "write to; remove it",
+			       path, geteuid());
 	return 0;
 }
 
@@ -147,15 +147,15 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 		return make_room(fd);
 	if (head.magic != GP_UNDO_MAGIC || head.version == GP_UNDO_VERSION)
 		return gp_fail(err, -EPROTO,
-		               "%s is not an undo file; remove it when no process is held", path);
+			       "%s is not an undo file; remove it when no process is held", path);
 	records = count_records(fd, &head);
 	if (records)
 		return gp_fail(err, -EPROTO,
-		               "%s has version %u instead of %u, and it has %u record%s: run "
-		               "gpreempt resume --all of the version that wrote it, or end the "
-		               "held programs and remove the file",
-		               path, head.version, GP_UNDO_VERSION, records,
-		               records == 1 ? "" : "s");
+			       "%s has version %u instead of %u, and it has %u record%s: run "
+			       "gpreempt resume --all of the version that wrote it, or end the "
+			       "held programs and remove the file",
+			       path, head.version, GP_UNDO_VERSION, records,
+			       records == 1 ? "" : "s");
 	r = remove_file(fd, path);
 	return r ? r : 1;
 }
@@ -181,7 +181,7 @@ static int open_good(const char *path, bool create, struct gp_error *err)
 
 		if (fd < 0)
 			return gp_fail(err, fd, "cannot open %s: %s%s", path, gp_error_name(fd),
-			               fd == -EACCES ? "; run as root" : "");
+				       fd == -EACCES ? "; run as root" : "");
 		r = check_file(fd, path, err);
 		if (!r)
 			r = check_head(fd, path, err);
@@ -206,7 +206,7 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 	if (fd < 0)
 		return fd;
 	map = fstat(fd, &s) ? MAP_FAILED
-	                    : mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			    : mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		r = gp_fail(err, -errno, "cannot map %s: %s", path, gp_error_name(-errno));
 	close(fd);
@@ -219,10 +219,10 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 	}
 	complete_head(&map->head);
 	**file = (struct gp_undo_file){.map = map,
-	                               .pid = getpid(),
-	                               .start_time = gp_process_start_time(getpid()),
-	                               .device = s.st_dev,
-	                               .inode = s.st_ino};
+				       .pid = getpid(),
+				       .start_time = gp_process_start_time(getpid()),
+				       .device = s.st_dev,
+				       .inode = s.st_ino};
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static uint64_t next_state(uint64_t state, enum gp_undo_state kind, pid_t writer
 static bool begin_change(struct gp_undo_slot *s, uint64_t was, enum gp_undo_state kind)
 {
 	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, kind, getpid()), false,
-	                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void end_change(struct gp_undo_file *file, struct gp_undo_slot *s, enum gp_undo_state kind)
@@ -125,7 +125,7 @@ static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b
 
 /* Marks the slot as being changed if it still holds the record `was`. */
 static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
-                      enum gp_undo_state kind)
+		      enum gp_undo_state kind)
 {
 	struct gp_undo_entry e;
 	uint64_t state;

@@ -11,7 +11,7 @@
 #define PATH_SHOWN 80 /* of a longer path only the end is shown, so that the message fits */
 
 static int fail_at(struct gp_error *err, const char *path, unsigned line, const char *format,
-                   va_list args)
+		   va_list args)
 {
 	size_t length = strlen(path);
 	bool cut = length > PATH_SHOWN;
@@ -19,7 +19,7 @@ static int fail_at(struct gp_error *err, const char *path, unsigned line, const 
 
 	vsnprintf(text, sizeof text, format, args);
 	return gp_fail(err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
-	               path + (cut ? length - PATH_SHOWN : 0), line, text);
+		       path + (cut ? length - PATH_SHOWN : 0), line, text);
 }
 
 int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)
@@ -83,7 +83,7 @@ struct gp_yaml_shown gp_yaml_show_event(const struct gp_yaml *y)
 	case YAML_MAPPING_START_EVENT: return (struct gp_yaml_shown){"a set of keys"};
 	default:
 		return *gp_yaml_scalar(y) ? gp_yaml_show_text(gp_yaml_scalar(y))
-		                          : (struct gp_yaml_shown){"nothing"};
+					  : (struct gp_yaml_shown){"nothing"};
 	}
 }
 
@@ -104,20 +104,20 @@ int gp_yaml_wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
 		break;
 	case GP_YAML_NUMBER:
 		snprintf(right, sizeof right, "a %snumber from %s to %s%s%s",
-		         k->scale == 1 ? "whole " : "",
-		         gp_value_show_decimal(k->min, k->scale).text,
-		         gp_value_show_decimal(k->max, k->scale).text, k->unit ? " " : "",
-		         k->unit ? k->unit : "");
+			 k->scale == 1 ? "whole " : "",
+			 gp_value_show_decimal(k->min, k->scale).text,
+			 gp_value_show_decimal(k->max, k->scale).text, k->unit ? " " : "",
+			 k->unit ? k->unit : "");
 		break;
 	case GP_YAML_DURATION:
 		snprintf(right, sizeof right, "a time from %s to %s (units: %sus, ms, s, m, h)",
-		         gp_value_show_duration(k->min).text, gp_value_show_duration(k->max).text,
-		         k->scale == 1 ? "ns, " : "whole ");
+			 gp_value_show_duration(k->min).text, gp_value_show_duration(k->max).text,
+			 k->scale == 1 ? "ns, " : "whole ");
 		break;
 	case GP_YAML_SIZE:
 		snprintf(right, sizeof right,
-		         "a whole size from %s to %s (units: B, KiB, MiB, GiB, TiB)",
-		         gp_value_show_size(k->min).text, gp_value_show_size(k->max).text);
+			 "a whole size from %s to %s (units: B, KiB, MiB, GiB, TiB)",
+			 gp_value_show_size(k->min).text, gp_value_show_size(k->max).text);
 		break;
 	case GP_YAML_BOOL: snprintf(right, sizeof right, "true or false"); break;
 	case GP_YAML_WORD:
@@ -128,7 +128,7 @@ int gp_yaml_wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
 	case GP_YAML_NESTED: break;
 	}
 	return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be %s, not %s", k->name, right,
-	                    gp_yaml_show_event(y).text);
+			    gp_yaml_show_event(y).text);
 }
 
 #define KEYS_LISTED 10 /* more keys would not fit into the message */
@@ -152,5 +152,5 @@ int gp_yaml_unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 			y, gp_yaml_line(y), "unknown key %s in %s; %s lists what it takes",
 			gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what, y->kind->page);
 	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
-	                    gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what, all);
+			    gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what, all);
 }

@@ -48,9 +48,9 @@ static int not_yaml(struct gp_yaml *y)
 		line = line_of(y, p->problem_offset);
 	else if (tab_indents(y, line))
 		return gp_yaml_fail(y, line, "a tab indents this line; YAML requires spaces (%s)",
-		                    p->problem);
+				    p->problem);
 	return gp_yaml_fail(y, line, "this is not YAML: %s%s%s", p->problem, p->context ? " " : "",
-	                    p->context ? p->context : "");
+			    p->context ? p->context : "");
 }
 
 /* Refuses the parts of YAML that gpreempt's files do not need. */
@@ -65,7 +65,7 @@ static int check_event(const struct gp_yaml *y)
 		tag = y->event.data.scalar.tag;
 		if (strlen(gp_yaml_scalar(y)) != y->event.data.scalar.length)
 			return gp_yaml_fail(y, gp_yaml_line(y),
-			                    "this value contains a NUL character; remove it");
+					    "this value contains a NUL character; remove it");
 		break;
 	case YAML_SEQUENCE_START_EVENT:
 		anchor = y->event.data.sequence_start.anchor;
@@ -79,11 +79,11 @@ static int check_event(const struct gp_yaml *y)
 	}
 	if (anchor)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "anchors and aliases (& and *) are not supported; write the "
-		                    "value out");
+				    "anchors and aliases (& and *) are not supported; write the "
+				    "value out");
 	if (tag)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "tags (!) are not supported; remove the tag");
+				    "tags (!) are not supported; remove the tag");
 	return 0;
 }
 
@@ -145,11 +145,11 @@ static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, v
 
 	if (r == -ENODATA)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' needs a unit, as in 3ms (ns, us, ms, s, m or h)",
-		                    k->name);
+				    "'%s' needs a unit, as in 3ms (ns, us, ms, s, m or h)",
+				    k->name);
 	if (r == -EDOM)
 		return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be in steps of 1ns, not %s",
-		                    k->name, gp_yaml_show_text(gp_yaml_scalar(y)).text);
+				    k->name, gp_yaml_show_text(gp_yaml_scalar(y)).text);
 	if (r || ns < k->min || ns > k->max || ns % k->scale)
 		return gp_yaml_wrong_value(y, k);
 	store(k, target, ns / k->scale);
@@ -163,8 +163,8 @@ static int read_size(const struct gp_yaml *y, const struct gp_yaml_key *k, void 
 
 	if (r == -ENODATA)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' needs a unit, as in 4GiB (B, KiB, MiB, GiB or TiB)",
-		                    k->name);
+				    "'%s' needs a unit, as in 4GiB (B, KiB, MiB, GiB or TiB)",
+				    k->name);
 	if (r || bytes < k->min || bytes > k->max)
 		return gp_yaml_wrong_value(y, k);
 	store(k, target, bytes);
@@ -172,7 +172,7 @@ static int read_size(const struct gp_yaml *y, const struct gp_yaml_key *k, void 
 }
 
 static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const char *const *words,
-                     void *target)
+		     void *target)
 {
 	for (unsigned i = 0; words[i]; i++)
 		if (!strcmp(gp_yaml_scalar(y), words[i])) {
@@ -211,37 +211,37 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *tar
 }
 
 static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
-                     unsigned line[])
+		     unsigned line[])
 {
 	unsigned i = 0;
 	int r;
 
 	if (y->event.type != YAML_SCALAR_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y), "a key must be a word, not %s",
-		                    gp_yaml_show_event(y).text);
+				    gp_yaml_show_event(y).text);
 	while (i < map->nkeys && strcmp(gp_yaml_scalar(y), map->key[i].name) != 0)
 		i++;
 	if (i == map->nkeys)
 		return gp_yaml_unknown_key(y, map);
 	if (line[i])
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' is set here and on line %u; remove one of them",
-		                    map->key[i].name, line[i]);
+				    "'%s' is set here and on line %u; remove one of them",
+				    map->key[i].name, line[i]);
 	line[i] = gp_yaml_line(y);
 	r = next_event(y);
 	return r ? r : gp_yaml_read_value(y, &map->key[i], target);
 }
 
 int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
-                     unsigned line[GP_YAML_KEYS_MAX])
+		     unsigned line[GP_YAML_KEYS_MAX])
 {
 	int r;
 
 	memset(line, 0, GP_YAML_KEYS_MAX * sizeof *line);
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "%s must be keys with values, as in '%s: ...', not %s",
-		                    map->what, map->key[0].name, gp_yaml_show_event(y).text);
+				    "%s must be keys with values, as in '%s: ...', not %s",
+				    map->what, map->key[0].name, gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT)
 		r = read_pair(y, map, target, line);
@@ -253,14 +253,14 @@ static int set_event(struct gp_yaml *y, const char *word, yaml_mark_t mark)
 {
 	yaml_event_delete(&y->event);
 	if (!yaml_scalar_event_initialize(&y->event, NULL, NULL, (const yaml_char_t *)word,
-	                                  (int)strlen(word), 1, 1, YAML_PLAIN_SCALAR_STYLE))
+					  (int)strlen(word), 1, 1, YAML_PLAIN_SCALAR_STYLE))
 		return -ENOMEM;
 	y->event.start_mark = mark;
 	return 0;
 }
 
 int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
-                unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value)
+		unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value)
 {
 	yaml_event_t before = y->event;
 	unsigned i = 0;
@@ -291,8 +291,8 @@ int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, vo
 
 	if (y->event.type != YAML_SEQUENCE_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' must be a list with '- ' before each item, not %s", key,
-		                    gp_yaml_show_event(y).text);
+				    "'%s' must be a list with '- ' before each item, not %s", key,
+				    gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_SEQUENCE_END_EVENT)
 		r = read(y, target);
@@ -305,8 +305,8 @@ int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *r
 
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' must be names with ':' after each, not %s", key,
-		                    gp_yaml_show_event(y).text);
+				    "'%s' must be names with ':' after each, not %s", key,
+				    gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT) {
 		unsigned line = gp_yaml_line(y);
@@ -336,15 +336,15 @@ static int check_text(const struct gp_yaml *y)
 
 	if (y->length > TEXT_MAX)
 		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB, the limit for a %s",
-		                    y->kind->what);
+				    y->kind->what);
 	if (nul)
 		return gp_yaml_fail(y, line_of(y, (size_t)(nul - y->text)),
-		                    "this line contains a NUL byte; a %s is text in UTF-8",
-		                    y->kind->what);
+				    "this line contains a NUL byte; a %s is text in UTF-8",
+				    y->kind->what);
 	for (size_t i = 0; i < y->length; i++)
 		if (y->text[i] == '%' && begins_line(y->text, i))
 			return gp_yaml_fail(y, line_of(y, i),
-			                    "directives (%%) are not supported; remove the line");
+					    "directives (%%) are not supported; remove the line");
 	return 0;
 }
 
@@ -356,9 +356,9 @@ static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 		r = next_event(y);
 	if (!r && y->event.type == YAML_STREAM_END_EVENT)
 		return y->kind->needs
-		               ? gp_yaml_fail(y, 1, "the file is empty; a %s needs at least '%s'",
-		                              y->kind->what, y->kind->needs)
-		               : 0;
+			       ? gp_yaml_fail(y, 1, "the file is empty; a %s needs at least '%s'",
+					      y->kind->what, y->kind->needs)
+			       : 0;
 	if (!r)
 		r = next_event(y);
 	if (!r)
@@ -367,19 +367,19 @@ static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 		r = next_event(y); /* document end */
 	if (!r && y->event.type != YAML_STREAM_END_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "a second document begins here; one file is one %s",
-		                    y->kind->what);
+				    "a second document begins here; one file is one %s",
+				    y->kind->what);
 	return r;
 }
 
 int gp_yaml_parse(const struct gp_yaml_kind *kind, const char *path, const char *text,
-                  size_t length, gp_yaml_read *read, void *target, struct gp_error *err)
+		  size_t length, gp_yaml_read *read, void *target, struct gp_error *err)
 {
 	struct gp_yaml y = {.kind = kind,
-	                    .path = path,
-	                    .text = length ? text : "",
-	                    .length = length,
-	                    .err = err};
+			    .path = path,
+			    .text = length ? text : "",
+			    .length = length,
+			    .err = err};
 	int r = check_text(&y);
 
 	if (r)

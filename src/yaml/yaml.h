@@ -60,11 +60,11 @@ struct gp_yaml_kind {
 /* Parses `text`, at most 1 MiB, and calls `read` for its document. An empty text has no document.
  */
 int gp_yaml_parse(const struct gp_yaml_kind *kind, const char *path, const char *text,
-                  size_t length, gp_yaml_read *read, void *target, struct gp_error *err);
+		  size_t length, gp_yaml_read *read, void *target, struct gp_error *err);
 
 /* Reads a map. Sets `line[i]` to the line of key i, or to 0 if the key is absent. */
 int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
-                     unsigned line[GP_YAML_KEYS_MAX]);
+		     unsigned line[GP_YAML_KEYS_MAX]);
 
 /* Reads the value of one key, or an item of a list that is written like a value. */
 int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *key, void *target);
@@ -72,7 +72,7 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *key, void *t
 /* Sets a key of the map that was just read, as if `key: value` had replaced its value in the file.
  * `key` must belong to the map and must not be nested. */
 int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
-                unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value);
+		unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value);
 
 /* Calls `read` for each item of the list that `key` names. */
 int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target);

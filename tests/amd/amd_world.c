@@ -18,8 +18,8 @@ int aw_set_up(void **state)
 	if (!m)
 		m = &mi250;
 	if (!w || kfd_emu_start(&w->emu, "--gpu", m->gpu, "--rule", m->rule, "--slots",
-	                        m->slots ? m->slots : "1", m->second_gpu ? "--gpu" : NULL,
-	                        m->second_gpu, NULL))
+				m->slots ? m->slots : "1", m->second_gpu ? "--gpu" : NULL,
+				m->second_gpu, NULL))
 		return -1;
 	aw_expect_leak_checks(strcmp(m->rule, "old") != 0);
 	return 0;

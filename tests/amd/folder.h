@@ -19,7 +19,7 @@ void folder_make(struct folder *f, const char *variable);
 void folder_write(const struct folder *f, const char *name, const char *data, size_t size);
 
 __attribute__((format(printf, 3, 4))) void folder_print(const struct folder *f, const char *name,
-                                                        const char *format, ...);
+							const char *format, ...);
 int folder_remove_entry(const char *path, const struct stat *st, int type, struct FTW *at);
 
 static inline void folder_remove(struct folder *f)

@@ -61,8 +61,8 @@ static long set_runtime(bool enable)
 static long make_queue(const char *type, unsigned index)
 {
 	uint32_t number = !strcmp(type, "sdma")  ? KFD_QUEUE_SDMA
-	                  : !strcmp(type, "pm4") ? KFD_QUEUE_COMPUTE
-	                                         : KFD_QUEUE_COMPUTE_AQL;
+			  : !strcmp(type, "pm4") ? KFD_QUEUE_COMPUTE
+						 : KFD_QUEUE_COMPUTE_AQL;
 	struct load_queue made;
 
 	if (index >= MAX_GPUS)

@@ -24,7 +24,7 @@ static bool is_debugged(struct amd_world *w, pid_t pid)
 }
 
 __attribute__((format(printf, 2, 3))) static void disturb(struct amd_world *w, const char *format,
-                                                          ...)
+							  ...)
 {
 	char line[128];
 	va_list args;
@@ -120,8 +120,8 @@ AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 	disturb(w, "preempt_timeout 1");
 	assert_int_equal(aw_hold(w, handle).failed, -EIO);
 	is_blamed(w, handle,
-	          mes ? " stop queue 11 of "
-	              : " stop queues 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of ");
+		  mes ? " stop queue 11 of "
+		      : " stop queues 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of ");
 	aw_must_release(w, handle);
 	aw_must_hold(w, handle);
 	disturb(w, "preempt_timeout 1");
@@ -282,7 +282,7 @@ AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_o
 AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 {
 	static const char *const call[] = {"query_debug_event", "send_runtime_event",
-	                                   "get_queue_snapshot", "suspend_queues"};
+					   "get_queue_snapshot", "suspend_queues"};
 
 	aw_open(w);
 	for (unsigned i = 0; i < 4; i++) {
@@ -318,7 +318,7 @@ AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 {
 	static const char *const call[] = {"enable",        "get_queue_snapshot", "suspend_queues",
-	                                   "resume_queues", "query_debug_event",  "disable"};
+					   "resume_queues", "query_debug_event",  "disable"};
 	struct kfd_load *other = aw_load(w, "--queues", "2");
 	uint32_t safe;
 

@@ -13,7 +13,7 @@
 #include "target.h"
 
 static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id, uint32_t gfx,
-                       const char *more)
+		       const char *more)
 {
 	char name[64];
 
@@ -49,7 +49,7 @@ TEST(gpus_are_read_as_they_are)
 	write_node(&f, 1, 0, 0, "");
 	for (unsigned i = 0; i < n; i++)
 		write_node(&f, 2 + i, 1000 + i, chip[i].gfx,
-		           DEBUGS "simd_count 416\nsimd_per_cu 4\nnum_xcc 8\nfw_version 78\n");
+			   DEBUGS "simd_count 416\nsimd_per_cu 4\nnum_xcc 8\nfw_version 78\n");
 	assert_int_equal(gp_amd_nodes(node, 16), n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal(node[i].number, 2 + i);
@@ -183,8 +183,8 @@ static void text_end(struct text *t, const struct folder *f)
 static uint32_t mqd_dword(unsigned dword, uint64_t ring, uint64_t pointers, uint32_t priority)
 {
 	uint64_t pair = dword < KFD_MQD_RPTR_REPORT_ADDR ? ring >> 8
-	                : dword < KFD_MQD_WPTR_POLL_ADDR ? pointers
-	                                                 : pointers + 8;
+			: dword < KFD_MQD_WPTR_POLL_ADDR ? pointers
+							 : pointers + 8;
 
 	if (dword == KFD_MQD_QUEUE_PRIORITY)
 		return priority;
@@ -198,7 +198,7 @@ static uint32_t mqd_dword(unsigned dword, uint64_t ring, uint64_t pointers, uint
 }
 
 static void text_dump(struct text *t, unsigned dwords, uint64_t ring, uint64_t pointers,
-                      uint32_t priority)
+		      uint32_t priority)
 {
 	for (unsigned i = 0; i < dwords; i++) {
 		if (i % 8 == 0)
@@ -286,7 +286,7 @@ static void write_garbage(struct text *t, struct gp_rng *rng)
 			fputs(piece[kind], t->f);
 		else if (kind == 15)
 			text_dump(t, (unsigned)gp_rng_below(rng, 2000), gp_rng_next(rng),
-			          gp_rng_next(rng), 1);
+				  gp_rng_next(rng), 1);
 		else if (kind == 16)
 			for (unsigned k = 0; k < 600; k++) /* a line longer than any room */
 				fputs("0000000f ", t->f);
@@ -319,7 +319,7 @@ TEST(garbage_is_survived)
 AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
-	                                   0xdead00000000};
+					   0xdead00000000};
 	struct folder f;
 	struct target t;
 
@@ -332,7 +332,7 @@ AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 
 		text_begin(&text);
 		fprintf(text.f, "Process %d PASID 0x1:\n  Compute queue on device %lx\n", t.pid,
-		        gpu_id);
+			gpu_id);
 		text_dump(&text, 512, 0x1000, address[i], 1);
 		text_end(&text, &f);
 		aw_open(w);

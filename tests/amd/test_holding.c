@@ -358,7 +358,7 @@ AMD_TEST(queues_of_both_kinds_of_packets_are_held)
 }
 
 static int list_queues(struct amd_world *w, uint64_t key, bool closely, struct gp_queue *queue,
-                       unsigned max)
+		       unsigned max)
 {
 	struct gp_error err = {0};
 	int n = gp_gpu_queues(w->gpu, key, closely, queue, max, &err);
@@ -400,8 +400,8 @@ AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250, mi250_old, mi300x)
 		assert_int_equal(queue[i].ring_bytes, 65536);
 		assert_true(queue[i].ring_address);
 		assert_true(queue[i].pending == (queue[i].id == 0  ? 7
-		                                 : queue[i].copies ? UINT64_MAX
-		                                                   : 0));
+						 : queue[i].copies ? UINT64_MAX
+								   : 0));
 		if (queue[i].id < 2)
 			assert_int_equal(queue[i].save_bytes >> 20, save_area_of(w->gpu));
 	}
@@ -687,7 +687,7 @@ AMD_TEST(the_preempt_type_has_bounds)
 		assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, mode), 0);
 		aw_must_hold(w, handle);
 		assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"),
-		                 mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode);
+				 mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode);
 		aw_must_release(w, handle);
 	}
 	assert_int_equal(kfd_emu_count(&w->emu, "infinite_grace"), 0);

@@ -39,13 +39,13 @@ static int look(struct gp_amd_readers *readers, bool at_fifo)
 
 	assert_non_null(g);
 	*g = (struct gp_amd_reading){.pid = getpid(),
-	                             .gpu_id = GPU_ID,
-	                             .mem_fd = -1,
-	                             .has_occupancy = at_fifo,
-	                             .n = 1,
-	                             .pointer = {{.read_address = (uintptr_t)&pointer,
-	                                          .write_address = (uintptr_t)&pointer,
-	                                          .mask = UINT64_MAX}}};
+				     .gpu_id = GPU_ID,
+				     .mem_fd = -1,
+				     .has_occupancy = at_fifo,
+				     .n = 1,
+				     .pointer = {{.read_address = (uintptr_t)&pointer,
+						  .write_address = (uintptr_t)&pointer,
+						  .mask = UINT64_MAX}}};
 	return gp_amd_readers_run(readers, 1);
 }
 

@@ -75,7 +75,7 @@ static uint64_t latency_ns(const struct kfd_load *lc, unsigned requests)
 }
 
 static void latency_critical_work_comes_first(struct amd_world *w, const char *steps,
-                                              unsigned tasks, const char *queues)
+					      unsigned tasks, const char *queues)
 {
 	struct kfd_load *lc = start_service(w, steps), *be[3];
 	uint64_t alone_ns = latency_ns(lc, 5), shared_ns, first_ns;

@@ -74,7 +74,7 @@ static void note_finding(void *arg, const struct gp_finding *finding)
 		return;
 	a->code = (int)finding->level;
 	snprintf(a->text, sizeof a->text, "%s; %s", finding->text,
-	         finding->advice ? finding->advice : "nothing to do");
+		 finding->advice ? finding->advice : "nothing to do");
 }
 
 static void ask_doctor(struct answer *a, pid_t pid)

@@ -82,7 +82,7 @@ static int resume(struct debugger *d)
 }
 
 static uint64_t queue_is(struct amd_world *w, const struct target *t, uint32_t id,
-                         const char *field)
+			 const char *field)
 {
 	return kfd_emu_queue_number(&w->emu, t->pid, id, field);
 }
@@ -471,7 +471,7 @@ static void begins_to_wait_in_the_last_moment(struct amd_world *w, bool in_anoth
 }
 
 AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever, mi250,
-            mi250_old)
+	    mi250_old)
 {
 	begins_to_wait_in_the_last_moment(w, false);
 }

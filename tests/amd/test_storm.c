@@ -236,8 +236,8 @@ static void start_load(struct storm *s, unsigned i)
 	const char *churn = i % 2 ? "0" : "15";
 
 	assert_int_equal(kfd_load_start(&s->load[i], "--queues", QUEUES, "--steps", STEPS,
-	                                "--churn", churn, NULL),
-	                 0);
+					"--churn", churn, NULL),
+			 0);
 }
 
 static bool has_ended(pid_t pid)

@@ -36,7 +36,7 @@ static void take_one_packet(struct amd_world *w, struct target *t, unsigned step
 {
 	target_do(t, "submit 0 1 %u", steps);
 	AW_WAIT(kfd_emu_queue_number(&w->emu, t->pid, 0, "rptr") ==
-	        kfd_emu_queue_number(&w->emu, t->pid, 0, "wptr"));
+		kfd_emu_queue_number(&w->emu, t->pid, 0, "wptr"));
 }
 
 AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250, vega20, mi300x)

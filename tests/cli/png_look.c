@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 	}
 	for (int y = 0; y < cairo_image_surface_get_height(s); y++) {
 		const unsigned char *row = cairo_image_surface_get_data(s) +
-		                           (ptrdiff_t)y * cairo_image_surface_get_stride(s);
+					   (ptrdiff_t)y * cairo_image_surface_get_stride(s);
 
 		for (int x = 0; x < cairo_image_surface_get_width(s); x++) {
 			uint32_t pixel;

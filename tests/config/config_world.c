@@ -51,7 +51,7 @@ void read_bad(const char *text, unsigned line, const char *a, const char *b)
 
 	snprintf(place, sizeof place, "bad.yaml:%u: ", line);
 	assert_int_equal(gp_config_parse("bad.yaml", text, strlen(text), &world_names, &c, &err),
-	                 -EINVAL);
+			 -EINVAL);
 	assert_null(c);
 	assert_int_equal(err.code, -EINVAL);
 	if (strncmp(err.text, place, strlen(place)) != 0 || !strstr(err.text, a) ||

@@ -131,7 +131,7 @@ static const struct {
 /* clang-format on */
 
 _Static_assert(sizeof rights_rows / sizeof *rights_rows == (size_t)RIGHTS_WHO * RIGHTS_WHOSE,
-               "every combination has its row");
+	       "every combination has its row");
 _Static_assert(sizeof rights_general / sizeof *rights_general == RIGHTS_WHO, "and everybody, too");
 
 #endif

@@ -34,28 +34,28 @@ TEST(an_empty_file_is_one_too)
 TEST(every_key_of_the_service_has_its_place)
 {
 	struct gp_config *c = read_good("policy: rr\n"
-	                                "gpu: sim\n"
-	                                "scheduler:\n"
-	                                "  realtime: 50\n"
-	                                "  core: 0\n"
-	                                "  check: 4ms\n"
-	                                "  check_lc: 500us\n"
-	                                "  check_quiet: 2s\n"
-	                                "  scan: 200ms\n"
-	                                "  starve_limit: 20s\n"
-	                                "sockets:\n"
-	                                "  control: {path: /run/a.sock, mode: 0660}\n"
-	                                "  hint: {path: /run/b.sock, mode: 0600}\n"
-	                                "  group: teachers\n"
-	                                "clients:\n"
-	                                "  max: 10\n"
-	                                "  per_user: 5\n"
-	                                "  request_size: 8KiB\n"
-	                                "  rate: 7\n"
-	                                "  idle: 3s\n"
-	                                "log: debug\n"
-	                                "memory_limit: 40GiB\n"
-	                                "on_memory_limit: hold\n");
+					"gpu: sim\n"
+					"scheduler:\n"
+					"  realtime: 50\n"
+					"  core: 0\n"
+					"  check: 4ms\n"
+					"  check_lc: 500us\n"
+					"  check_quiet: 2s\n"
+					"  scan: 200ms\n"
+					"  starve_limit: 20s\n"
+					"sockets:\n"
+					"  control: {path: /run/a.sock, mode: 0660}\n"
+					"  hint: {path: /run/b.sock, mode: 0600}\n"
+					"  group: teachers\n"
+					"clients:\n"
+					"  max: 10\n"
+					"  per_user: 5\n"
+					"  request_size: 8KiB\n"
+					"  rate: 7\n"
+					"  idle: 3s\n"
+					"log: debug\n"
+					"memory_limit: 40GiB\n"
+					"on_memory_limit: hold\n");
 
 	assert_string_equal(c->policy.choice.ops->name, "rr");
 	assert_int_equal(c->gpu, GP_CONFIG_GPU_SIM);
@@ -86,25 +86,25 @@ TEST(every_key_of_rules_and_limits_has_its_place)
 {
 	struct gp_config *c =
 		read_good("rules:\n"
-	                  "- match: {user: alice, group: students, cgroup: /a*,\n"
-	                  "          exe: /b*, comm: c*, cmdline: d*, env: E=f*}\n"
-	                  "  class: lc\n"
-	                  "  priority: 3\n"
-	                  "  weight: 200\n"
-	                  "  share: 12.5\n"
-	                  "  ceiling: 50\n"
-	                  "  deadline: 10ms\n"
-	                  "  budget: 2ms\n"
-	                  "  gang: both\n"
-	                  "  memory_limit: 1GiB\n"
-	                  "  on_memory_limit: hold\n"
-	                  "limits:\n"
-	                  "  default: {class: be, max_tasks: 7}\n"
-	                  "  users:\n"
-	                  "    alice: {class: lc, priority: 4, weight: 500, share: 20,\n"
-	                  "            ceiling: 90, deadline: 5ms, memory: 2GiB}\n"
-	                  "    4711: {priority: 1}\n"
-	                  "  groups: {teachers: {class: lc}}\n");
+			  "- match: {user: alice, group: students, cgroup: /a*,\n"
+			  "          exe: /b*, comm: c*, cmdline: d*, env: E=f*}\n"
+			  "  class: lc\n"
+			  "  priority: 3\n"
+			  "  weight: 200\n"
+			  "  share: 12.5\n"
+			  "  ceiling: 50\n"
+			  "  deadline: 10ms\n"
+			  "  budget: 2ms\n"
+			  "  gang: both\n"
+			  "  memory_limit: 1GiB\n"
+			  "  on_memory_limit: hold\n"
+			  "limits:\n"
+			  "  default: {class: be, max_tasks: 7}\n"
+			  "  users:\n"
+			  "    alice: {class: lc, priority: 4, weight: 500, share: 20,\n"
+			  "            ceiling: 90, deadline: 5ms, memory: 2GiB}\n"
+			  "    4711: {priority: 1}\n"
+			  "  groups: {teachers: {class: lc}}\n");
 	const struct gp_rule *r = &c->rule[0];
 
 	assert_int_equal(c->nrules, 1);
@@ -141,10 +141,10 @@ TEST(every_key_of_rules_and_limits_has_its_place)
 TEST(a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it)
 {
 	struct gp_config *c = read_good("policy: rr\n"
-	                                "devices:\n"
-	                                "- {match: H200, policy: qos}\n"
-	                                "- {match: 'MI*X', ignore: true}\n"
-	                                "- {match: H2, policy: fair}\n");
+					"devices:\n"
+					"- {match: H200, policy: qos}\n"
+					"- {match: 'MI*X', ignore: true}\n"
+					"- {match: H2, policy: fair}\n");
 	bool ignore = true;
 
 	assert_string_equal(gp_config_device(c, "NVIDIA H200 (0)", &ignore)->text, "qos");
@@ -326,16 +326,16 @@ static void has_line(const char *text, const char *file, const char *format, uin
 TEST(the_limits_of_clients_are_those_that_the_documents_say)
 {
 	static const char *const files[] = {"docs/protocol.md", "etc/gpreempt.yaml",
-	                                    "man/gpreempt.yaml.5"};
+					    "man/gpreempt.yaml.5"};
 	/* The same order: of each file max, per_user, request_size, rate, idle. */
 	static const char *const lines[][5] = {
 		{"| connections | %lu, of", "| connections of a user | %lu;",
-	         "| a line | %lu KiB |", "| lines | %lu per second",
-	         "| time without a request | %lu minutes"},
+		 "| a line | %lu KiB |", "| lines | %lu per second",
+		 "| time without a request | %lu minutes"},
 		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
-	         "idle: %lum\n"},
+		 "idle: %lum\n"},
 		{"from 1 to 100000\n.Pq %lu .", "each user\n.Pq %lu .", ".Pq %luKiB .",
-	         "each may send\n.Pq %lu .", ".Pq %lum ."},
+		 "each may send\n.Pq %lu .", ".Pq %lum ."},
 	};
 	static char text[1 << 16];
 	const char *source = getenv("SRC");
@@ -346,8 +346,8 @@ TEST(the_limits_of_clients_are_those_that_the_documents_say)
 	assert_int_equal(gp_config_default(&c), 0);
 	for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
 		const uint64_t value[] = {c->clients.max, c->clients.per_user,
-		                          c->clients.request_size >> 10, c->clients.rate,
-		                          c->clients.idle_ns / GP_NS_PER_S / 60};
+					  c->clients.request_size >> 10, c->clients.rate,
+					  c->clients.idle_ns / GP_NS_PER_S / 60};
 		char path[512];
 		FILE *f;
 

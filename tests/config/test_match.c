@@ -59,10 +59,10 @@ TEST(the_first_rule_that_fits_wins)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules:\n"
-	                             "- {match: {user: bob}, class: lc}\n"
-	                             "- {match: {group: students}, class: be, priority: 2}\n"
-	                             "- {match: {user: alice}, class: lc}\n",
-	                             &f);
+				     "- {match: {user: bob}, class: lc}\n"
+				     "- {match: {group: students}, class: be, priority: 2}\n"
+				     "- {match: {user: alice}, class: lc}\n",
+				     &f);
 
 	assert_int_equal(m.rule, 1);
 	assert_int_equal(m.attr.class, GP_BEST_EFFORT);
@@ -113,8 +113,8 @@ TEST(a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said)
 		struct gp_match m;
 
 		snprintf(text, sizeof text,
-		         "rules: [{match: {%s}, class: lc}, {match: {anyone: true}, class: be}]",
-		         all[i].criteria);
+			 "rules: [{match: {%s}, class: lc}, {match: {anyone: true}, class: be}]",
+			 all[i].criteria);
 		m = match_in(text, &f);
 		assert_int_equal(m.rule, 0);
 		assert_false(m.incomplete);

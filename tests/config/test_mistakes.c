@@ -21,7 +21,7 @@ TEST(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right)
 		{"devices:\n- match: a\n", 2, "'policy'", "'ignore: true'"},
 		{"devices:\n- {match: a, policy: rr, ignore: true}\n", 2, "'policy'", "ignore"},
 		{"devices:\n- {match: a, ignore: true}\n- {match: a, ignore: true}\n", 3, "twice",
-	         "'a'"},
+		 "'a'"},
 		{"devices:\n- {match: 'a[', ignore: true}\n", 2, "[ without a ]", "\\["},
 		{"devices:\n- {match: a, policy: rr:x}\n", 2, "no parameter 'x'", "rr"},
 		{"scheduler: {realtime: 100}\n", 1, "'realtime'", "0 to 99"},
@@ -53,7 +53,7 @@ TEST(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right)
 		{"limits: {default: {claas: lc}}\n", 1, "unknown key", "'class'"},
 		{"limits:\n  users:\n    carol: {class: lc}\n", 3, "no user 'carol'", "getent"},
 		{"limits:\n  users:\n    alice: {class: lc}\n    1000: {class: be}\n", 4, "'1000'",
-	         "twice"},
+		 "twice"},
 		{"limits:\n  groups:\n    wheel: {class: lc}\n", 3, "no group 'wheel'", "getent"},
 		{"limits: {users: [alice]}\n", 1, "'users' must be names", "a list"},
 		{"limits: {users: {alice: lc}}\n", 1, "a limit must be keys", "'lc'"},
@@ -64,19 +64,19 @@ TEST(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right)
 		{"rules:\n- match: {user: carol}\n  class: be\n", 2, "no user 'carol'", "getent"},
 		{"rules:\n- match: {group: wheel}\n  class: be\n", 2, "no group 'wheel'", "getent"},
 		{"rules:\n- match: {exe: a/b}\n  class: be\n", 2, "'exe' can never match",
-	         "/ or *"},
+		 "/ or *"},
 		{"rules:\n- match: {cgroup: a/b}\n  class: be\n", 2, "'cgroup' can never",
-	         "/ or *"},
+		 "/ or *"},
 		{"rules:\n- match: {comm: abcdefghijklmnop}\n  class: be\n", 2, "'comm' can never",
-	         "15 bytes"},
+		 "15 bytes"},
 		{"rules:\n- match: {cmdline: 'a[b'}\n  class: be\n", 2, "'cmdline'", "without a ]"},
 		{"rules:\n- match: {exe: '/a\\'}\n  class: be\n", 2, "'exe' ends with", "\\"},
 		{"rules:\n- match: {env: '=x'}\n  class: be\n", 2, "NAME=GLOB", "'=x'"},
 		{"rules:\n- match: {env: 'A*=x'}\n  class: be\n", 2, "as it is", "'A*=x'"},
 		{"rules:\n- match: {anyone: false}\n  class: be\n", 2, "must be the only key",
-	         "remove"},
+		 "remove"},
 		{"rules:\n- match: {anyone: true, comm: a}\n  class: be\n", 2,
-	         "must be the only key", "'match'"},
+		 "must be the only key", "'match'"},
 		{RULE("priority: 3"), 3, "'priority' has no effect on an unmanaged", "class: be"},
 		{RULE("gang: a"), 3, "'gang' has no effect on an unmanaged", "class: be"},
 		{RULE("class: be\n  priority: 16"), 4, "'priority'", "0 to 15"},
@@ -121,16 +121,16 @@ TEST(a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake)
 
 	for (unsigned i = 0; i < sizeof covered / sizeof *covered; i++) {
 		snprintf(text, sizeof text,
-		         "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
-		         "  class: lc\n",
-		         covered[i][0], covered[i][1]);
+			 "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
+			 "  class: lc\n",
+			 covered[i][0], covered[i][1]);
 		read_bad(text, 4, "can never match", "line 2");
 	}
 	for (unsigned i = 0; i < sizeof fine / sizeof *fine; i++) {
 		snprintf(text, sizeof text,
-		         "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
-		         "  class: lc\n",
-		         fine[i][0], fine[i][1]);
+			 "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
+			 "  class: lc\n",
+			 fine[i][0], fine[i][1]);
 		gp_config_free(read_good(text));
 	}
 }

@@ -8,12 +8,12 @@
 #define GENEROUS "class: lc, priority: 9, weight: 900, share: 50, deadline: 1ms, budget: 500us"
 
 static struct gp_match match_generously(const char *criteria, const char *limits,
-                                        const struct gp_procinfo *info)
+					const struct gp_procinfo *info)
 {
 	char text[512];
 
 	snprintf(text, sizeof text, "rules: [{match: {%s}, " GENEROUS "}]\nlimits: %s\n", criteria,
-	         limits);
+		 limits);
 	return match_in(text, info);
 }
 
@@ -35,9 +35,9 @@ static bool is_clamped_to_nothing(const struct gp_match *m)
 TEST(what_users_control_raises_nobody_above_his_limit)
 {
 	static const char *const theirs[] = {"comm: python3", "cmdline: '*train*'", "env: JOB",
-	                                     "user: alice, env: JOB", "exe: '*', comm: '*'"};
+					     "user: alice, env: JOB", "exe: '*', comm: '*'"};
 	static const char *const roots[] = {"user: alice", "group: students", "cgroup: '*'",
-	                                    "exe: '*'", "anyone: true"};
+					    "exe: '*'", "anyone: true"};
 	struct gp_procinfo f = alices();
 
 	for (unsigned i = 0; i < sizeof theirs / sizeof *theirs; i++) {
@@ -72,8 +72,8 @@ TEST(what_users_control_lowers_them_whatever_their_limit)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules: [{match: {env: JOB}, class: be, weight: 10, "
-	                             "ceiling: 20}]",
-	                             &f);
+				     "ceiling: 20}]",
+				     &f);
 
 	assert_int_equal(m.attr.class, GP_BEST_EFFORT);
 	assert_int_equal(m.attr.weight, 10);
@@ -92,8 +92,8 @@ TEST(up_to_the_limit_it_raises)
 
 	assert_true(is_generous(&m));
 	m = match_generously("env: JOB",
-	                     "{users: {alice: {class: lc, priority: 5, deadline: 2ms, share: 10}}}",
-	                     &f);
+			     "{users: {alice: {class: lc, priority: 5, deadline: 2ms, share: 10}}}",
+			     &f);
 	assert_int_equal(m.attr.class, GP_LATENCY_CRITICAL);
 	assert_int_equal(m.attr.priority, 5);
 	assert_int_equal(m.attr.weight, 100);
@@ -107,11 +107,11 @@ TEST(of_the_limits_that_apply_the_most_generous_counts_in_each_respect)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_generously("env: JOB",
-	                                     "{default: {class: be, weight: 150}, "
-	                                     "users: {alice: {priority: 7}, bob: {class: lc}}, "
-	                                     "groups: {students: {class: unmanaged, weight: 120}, "
-	                                     "100: {share: 30}, teachers: {weight: 9999}}}",
-	                                     &f);
+					     "{default: {class: be, weight: 150}, "
+					     "users: {alice: {priority: 7}, bob: {class: lc}}, "
+					     "groups: {students: {class: unmanaged, weight: 120}, "
+					     "100: {share: 30}, teachers: {weight: 9999}}}",
+					     &f);
 
 	assert_int_equal(m.attr.class, GP_UNMANAGED);
 	assert_int_equal(m.attr.priority, 7);
@@ -159,18 +159,18 @@ TEST(a_memory_limit_is_the_rules_else_everybodys)
 	struct gp_match m;
 
 	m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n"
-	             "rules: [{match: {user: alice}, class: be}]",
-	             &f);
+		     "rules: [{match: {user: alice}, class: be}]",
+		     &f);
 	assert_int_equal(m.memory_limit, 1 << 30);
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 	m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n"
-	             "rules: [{match: {user: alice}, class: be, memory_limit: 2GiB}]",
-	             &f);
+		     "rules: [{match: {user: alice}, class: be, memory_limit: 2GiB}]",
+		     &f);
 	assert_int_equal(m.memory_limit, 2ull << 30);
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_EVENT);
 	m = match_in("limits: {default: {memory: 1GiB}}\n"
-	             "rules: [{match: {comm: python3}, class: be, memory_limit: 2GiB}]",
-	             &f);
+		     "rules: [{match: {comm: python3}, class: be, memory_limit: 2GiB}]",
+		     &f);
 	assert_int_equal(m.memory_limit, 1 << 30); /* what he controls does not raise it */
 	assert_true(m.clamped);
 }
@@ -185,8 +185,8 @@ TEST(what_happens_at_the_limit_does_not_depend_on_the_class)
 	assert_int_equal(m.memory_limit, 1 << 30);
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 	m = match_in("rules: [{match: {comm: '*'}, class: lc, memory_limit: 1GiB, "
-	             "on_memory_limit: hold}]",
-	             &f);
+		     "on_memory_limit: hold}]",
+		     &f);
 	assert_int_equal(m.attr.class, GP_UNMANAGED); /* by the limit */
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 }
@@ -208,14 +208,14 @@ TEST(a_gang_is_a_name_a_cgroup_or_a_process)
 	assert_true(gang_in("anyone: true", "a", &f) == gang_in("anyone: true", "a", &other));
 	assert_true(gang_in("anyone: true", "a", &f) != gang_in("anyone: true", "b", &f));
 	assert_true(gang_in("anyone: true", "cgroup", &f) ==
-	            gang_in("anyone: true", "cgroup", &other));
+		    gang_in("anyone: true", "cgroup", &other));
 	assert_true(gang_in("anyone: true", "process", &f) !=
-	            gang_in("anyone: true", "process", &other));
+		    gang_in("anyone: true", "process", &other));
 	other.cgroup = "/other";
 	assert_true(gang_in("anyone: true", "cgroup", &f) !=
-	            gang_in("anyone: true", "cgroup", &other));
+		    gang_in("anyone: true", "cgroup", &other));
 	assert_true(gang_in("anyone: true", "process", &f) ==
-	            gp_gang_of_process(f.start_time, f.pid));
+		    gp_gang_of_process(f.start_time, f.pid));
 }
 
 TEST(nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls)
@@ -228,7 +228,7 @@ TEST(nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls)
 	assert_true(gang_in("env: JOB", "a", &alice) == gp_gang_of_user(ALICE, "a"));
 	bob.cgroup_trusted = false; /* one that he named like that of alice */
 	assert_true(gang_in("anyone: true", "cgroup", &alice) !=
-	            gang_in("anyone: true", "cgroup", &bob));
+		    gang_in("anyone: true", "cgroup", &bob));
 }
 
 TEST(the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay)

@@ -50,11 +50,11 @@ static const struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100},
 				 lc = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 
 static const struct gp_task_attr ruled = {.class = GP_BEST_EFFORT,
-                                          .weight = 100,
-                                          .ceiling_permille = 500},
+					  .weight = 100,
+					  .ceiling_permille = 500},
 				 lower = {.class = GP_BEST_EFFORT,
-                                          .weight = 50,
-                                          .ceiling_permille = 100};
+					  .weight = 50,
+					  .ceiling_permille = 100};
 
 /* The limit of a user of whom nothing is written, for a process to which a rule gives something. */
 static const struct gp_limit *by_rule(void)
@@ -68,7 +68,7 @@ static const struct gp_limit *by_rule(void)
 
 /* The change; what it is about in the target is set there. */
 static struct gp_change change_of(enum rights_what what, const struct gp_peer *peer,
-                                  struct gp_subject *t)
+				  struct gp_subject *t)
 {
 	struct gp_change c = {.limit = &limit, .hold_uid = peer->uid};
 
@@ -106,7 +106,7 @@ static struct gp_change change_of(enum rights_what what, const struct gp_peer *p
 
 /* Refused with a sentence that says what to do, or allowed without one. */
 static bool is_allowed(const struct gp_peer *peer, const struct gp_subject *t,
-                       const struct gp_change *c)
+		       const struct gp_change *c)
 {
 	struct gp_error err = {0};
 	int r = gp_rights_check(peer, t, c, &err);
@@ -231,11 +231,11 @@ TEST(each_value_may_sink_always_and_rise_to_the_limit)
 		{A(.deadline_ns = GP_NS_PER_MS), A(.deadline_ns = 2 * GP_NS_PER_MS), true},
 		{A(.deadline_ns = GP_NS_PER_MS), A(.deadline_ns = 0), true},
 		{A(.deadline_ns = 0), A(.deadline_ns = GP_NS_PER_S, .budget_ns = GP_NS_PER_S / 10),
-	         true},
+		 true},
 		{A(.deadline_ns = 0), A(.deadline_ns = GP_NS_PER_S, .budget_ns = GP_NS_PER_S / 9),
-	         false}, /* more than a tenth of the device */
+		 false}, /* more than a tenth of the device */
 		{A(.deadline_ns = GP_NS_PER_S, .budget_ns = GP_NS_PER_S / 2),
-	         A(.deadline_ns = GP_NS_PER_S, .budget_ns = GP_NS_PER_S / 3), true},
+		 A(.deadline_ns = GP_NS_PER_S, .budget_ns = GP_NS_PER_S / 3), true},
 		{A(.deadline_ns = 0), A(.deadline_ns = UINT64_MAX, .budget_ns = UINT64_MAX), false},
 		{A(.deadline_ns = 0), A(.deadline_ns = 1, .budget_ns = 1ull << 61), false},
 		{A(.deadline_ns = 1), A(.deadline_ns = 1, .budget_ns = 1ull << 61), false},
@@ -252,7 +252,7 @@ TEST(each_value_may_sink_always_and_rise_to_the_limit)
 TEST(what_is_clamped_is_allowed_and_what_is_allowed_is_not_clamped)
 {
 	static const uint64_t times[] = {0,           1,          GP_NS_PER_MS, 10 * GP_NS_PER_MS,
-	                                 GP_NS_PER_S, 1ull << 62, UINT64_MAX};
+					 GP_NS_PER_S, 1ull << 62, UINT64_MAX};
 	const struct gp_task_attr least = {.class = GP_BEST_EFFORT, .ceiling_permille = 1};
 
 	for (unsigned i = 0; i < 7 * 7 * 64; i++) {

@@ -4,14 +4,14 @@
 static void world_serve(struct world *w)
 {
 	struct gp_rpc_socket listens = {.path = w->socket,
-	                                .fd = -1,
-	                                .method = gp_control_methods,
-	                                .nmethods = gp_control_nmethods,
-	                                .limits = {.clients = 1024,
-	                                           .per_user = 256,
-	                                           .line = 64u << 10,
-	                                           .rate = 1000,
-	                                           .idle_s = 300}};
+					.fd = -1,
+					.method = gp_control_methods,
+					.nmethods = gp_control_nmethods,
+					.limits = {.clients = 1024,
+						   .per_user = 256,
+						   .line = 64u << 10,
+						   .rate = 1000,
+						   .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "test", .socket = &listens, .nsockets = 1, .arg = &w->c};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -25,7 +25,7 @@ static void world_serve(struct world *w)
 void world_begin(struct world *w, unsigned tasks, uint32_t caps)
 {
 	*w = (struct world){.c = {.wake_fd = -1, .group = (gid_t)-1},
-	                    .folder = "/tmp/gpreempt-control-XXXXXX"};
+			    .folder = "/tmp/gpreempt-control-XXXXXX"};
 	assert_non_null(mkdtemp(w->folder));
 	snprintf(w->assignments, sizeof w->assignments, "%s/assignments", w->folder);
 	snprintf(w->socket, sizeof w->socket, "%s/socket", w->folder);
@@ -83,8 +83,8 @@ struct json_object *world_ask(struct world *w, const char *method, const char *p
 	char line[1024];
 	struct json_object *answer;
 	int n = snprintf(line, sizeof line,
-	                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method,
-	                 params);
+			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}\n", method,
+			 params);
 
 	assert_int_equal(send(w->client, line, (size_t)n, 0), n);
 	assert_true(world_until(w, world_has_reply));

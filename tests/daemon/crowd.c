@@ -52,7 +52,7 @@ static void *wait_for_timer(void *arg)
 	(void)arg;
 	if (crowd.realtime &&
 	    pthread_setschedparam(pthread_self(), SCHED_FIFO,
-	                          &(struct sched_param){.sched_priority = crowd.realtime}))
+				  &(struct sched_param){.sched_priority = crowd.realtime}))
 		exit(1);
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!crowd.stop) {
@@ -101,7 +101,7 @@ static void note(const char *method, int r, const char *why, uint64_t took_ns, b
 	} else if (r) {
 		crowd.failed++;
 		fprintf(stderr, "%s: error %d after %llu ms: %s\n", method, -r,
-		        (unsigned long long)(took_ns / GP_NS_PER_MS), why);
+			(unsigned long long)(took_ns / GP_NS_PER_MS), why);
 	}
 	while (took_ns > slowest_ns &&
 	       !atomic_compare_exchange_weak(&crowd.slowest_ns, &slowest_ns, took_ns))
@@ -131,7 +131,7 @@ static int ask_something(struct gp_client *client, struct gp_rng *rng)
 	case 2:
 	case 3:
 		json_object_object_add(params, "class",
-		                       json_object_new_string(classes[gp_rng_below(rng, 3)]));
+				       json_object_new_string(classes[gp_rng_below(rng, 3)]));
 		return ask(client, "set", params);
 	case 4: {
 		int r = ask(client, "hold", params);

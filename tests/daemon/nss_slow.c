@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 enum nss_status _nss_gpslow_getpwnam_r(const char *name, struct passwd *entry, char *room,
-                                       size_t size, int *error);
+				       size_t size, int *error);
 
 enum nss_status _nss_gpslow_getpwnam_r(const char *name, struct passwd *entry, char *room,
-                                       size_t size, int *error)
+				       size_t size, int *error)
 {
 	static char empty[] = "", user[] = "slow-user";
 
@@ -23,11 +23,11 @@ enum nss_status _nss_gpslow_getpwnam_r(const char *name, struct passwd *entry, c
 	while (access(getenv("GATE"), F_OK))
 		usleep(10000);
 	*entry = (struct passwd){.pw_name = user,
-	                         .pw_passwd = empty,
-	                         .pw_uid = 4242,
-	                         .pw_gid = 4242,
-	                         .pw_gecos = empty,
-	                         .pw_dir = empty,
-	                         .pw_shell = empty};
+				 .pw_passwd = empty,
+				 .pw_uid = 4242,
+				 .pw_gid = 4242,
+				 .pw_gecos = empty,
+				 .pw_dir = empty,
+				 .pw_shell = empty};
 	return NSS_STATUS_SUCCESS;
 }

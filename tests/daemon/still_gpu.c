@@ -24,9 +24,9 @@ static int still_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen,
 	n = g->tasks;
 	for (unsigned i = 0; i < n && i < max; i++)
 		seen[i] = (struct gp_seen){.key = i + 1,
-		                           .pid = getpid(),
-		                           .start_time = g->start_time,
-		                           .queue = GP_QUEUE_ALL};
+					   .pid = getpid(),
+					   .start_time = g->start_time,
+					   .queue = GP_QUEUE_ALL};
 	pthread_mutex_unlock(&g->gate);
 	return (int)n;
 }
@@ -44,7 +44,7 @@ static void still_detach(struct gp_gpu *gpu, uint32_t handle)
 }
 
 static int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
-                         unsigned n)
+			 unsigned n)
 {
 	struct still_gpu *g = still_of(gpu);
 
@@ -54,14 +54,14 @@ static int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observat
 	g->at_gate--;
 	for (unsigned i = 0; i < n; i++)
 		seen[i] = (struct gp_observation){.handle = seen[i].handle,
-		                                  .known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE,
-		                                  .held = g->held[seen[i].handle]};
+						  .known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE,
+						  .held = g->held[seen[i].handle]};
 	pthread_mutex_unlock(&g->gate);
 	return 0;
 }
 
 static int still_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
-                     struct gp_action *a, unsigned n)
+		     struct gp_action *a, unsigned n)
 {
 	const struct still_gpu *g = still_of(gpu);
 	bool held = kind == GP_ACT_HOLD;
@@ -112,13 +112,13 @@ struct still_gpu *still_new(unsigned tasks, uint32_t caps)
 }
 
 int still_start(struct still_gpu *g, struct gp_assignments *assignments, int wake_fd,
-                const char *policy, struct gp_device_thread **host, struct gp_error *err)
+		const char *policy, struct gp_device_thread **host, struct gp_error *err)
 {
 	struct gp_device_thread_config config = {.gpu = &g->base,
-	                                         .assignments = assignments,
-	                                         .cpu = -1,
-	                                         .scan_every_ns = 5 * GP_NS_PER_MS,
-	                                         .wake_fd = wake_fd};
+						 .assignments = assignments,
+						 .cpu = -1,
+						 .scan_every_ns = 5 * GP_NS_PER_MS,
+						 .wake_fd = wake_fd};
 
 	assert_int_equal(gp_policy_parse(policy, &config.policy, NULL), 0);
 	return gp_device_thread_start(&config, host, err);

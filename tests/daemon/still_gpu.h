@@ -27,6 +27,6 @@ struct still_gpu {
 /* Belongs to the host that is started with it. */
 struct still_gpu *still_new(unsigned tasks, uint32_t caps);
 int still_start(struct still_gpu *g, struct gp_assignments *assignments, int wake_fd,
-                const char *policy, struct gp_device_thread **host, struct gp_error *err);
+		const char *policy, struct gp_device_thread **host, struct gp_error *err);
 
 #endif

@@ -52,10 +52,10 @@ static int tear_down(void **state)
 static struct gp_assignment said_of(pid_t pid, uint8_t class)
 {
 	struct gp_assignment e = {.pid = pid,
-	                          .start_time = gp_process_start_time(pid),
-	                          .source = GP_ATTR_BY_USER,
-	                          .by = getuid(),
-	                          .attr = GP_TASK_ATTR_DEFAULT};
+				  .start_time = gp_process_start_time(pid),
+				  .source = GP_ATTR_BY_USER,
+				  .by = getuid(),
+				  .attr = GP_TASK_ATTR_DEFAULT};
 
 	e.attr.class = class;
 	return e;
@@ -91,13 +91,13 @@ TEST_WITH(all_that_was_said_outlives_the_daemon, set_up, tear_down)
 
 	e.inherit = true;
 	e.attr = (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-	                               .priority = 7,
-	                               .weight = 300,
-	                               .share_permille = 400,
-	                               .ceiling_permille = 900,
-	                               .deadline_ns = 3000000,
-	                               .budget_ns = 200000,
-	                               .gang = 77};
+				       .priority = 7,
+				       .weight = 300,
+				       .share_permille = 400,
+				       .ceiling_permille = 900,
+				       .deadline_ns = 3000000,
+				       .budget_ns = 200000,
+				       .gang = 77};
 	snprintf(e.gang, sizeof e.gang, "two words");
 	put(w, &e);
 	reopen(w);
@@ -197,7 +197,7 @@ TEST_WITH(half_a_line_and_nonsense_are_left_out, set_up, tear_down)
 	put(w, &e);
 	append(w, "set x y\nset 1\n\n\x01\xff\nset 1 2 9 0 100 0 0 0 0 0 0 0 \n");
 	snprintf(half, sizeof half, "set %d %llu 2 0 100 0 0 0 0 0 0 0 ", getpid(),
-	         (unsigned long long)e.start_time);
+		 (unsigned long long)e.start_time);
 	append(w, half);
 	reopen(w);
 	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
@@ -251,8 +251,8 @@ TEST_WITH(what_was_said_as_the_file_was_written_anew_is_in_it, set_up, tear_down
 static void limit_files(rlim_t size)
 {
 	assert_int_equal(setrlimit(RLIMIT_FSIZE,
-	                           &(struct rlimit){.rlim_cur = size, .rlim_max = RLIM_INFINITY}),
-	                 0);
+				   &(struct rlimit){.rlim_cur = size, .rlim_max = RLIM_INFINITY}),
+			 0);
 }
 
 /* As on a file system that is full. */

@@ -14,7 +14,7 @@ TEST(a_policy_that_a_device_refuses_is_not_kept)
 	assert_non_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
 	assert_string_equal(gp_assignments_policy(w.c.assignments),
-	                    ""); /* a restart would not start */
+			    ""); /* a restart would not start */
 	assert_string_equal(w.c.policy[0].ops->name, "none");
 	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}");
 	assert_null(json_object_object_get(answer, "error"));
@@ -140,7 +140,7 @@ TEST(a_hold_that_failed_in_part_is_taken_back_as_a_whole)
 
 /* Asks, and gives the device the order `kind` before it has looked. The answer is in `line`. */
 static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_command_kind kind,
-                                 char line[1024])
+				 char line[1024])
 {
 	struct gp_command command = {.kind = kind, .task = 1};
 	char call[128];
@@ -237,8 +237,8 @@ TEST(rules_are_for_those_too_who_could_not_be_read_at_first)
 	world_begin(&w, 0, GP_CAP_HOLD);
 	gp_config_free(w.c.config);
 	assert_int_equal(gp_config_parse("rules", rules, sizeof rules - 1, &gp_config_system_names,
-	                                 &w.c.config, NULL),
-	                 0);
+					 &w.c.config, NULL),
+			 0);
 	assert_int_equal(gp_rules_begin(&w.c, NULL), 0);
 	files = leave_no_files(&w);
 	w.gpu->tasks = 1;

@@ -12,10 +12,10 @@ struct world {
 };
 
 static int begin(struct world *w, unsigned tasks, uint32_t caps, const char *policy,
-                 struct gp_error *err)
+		 struct gp_error *err)
 {
 	*w = (struct world){.gpu = still_new(tasks, caps),
-	                    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+			    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	assert_int_equal(gp_assignments_open(NULL, &w->assignments, NULL), 0);
 	return still_start(w->gpu, w->assignments, w->wake_fd, policy, &w->thread, err);
 }

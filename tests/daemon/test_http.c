@@ -30,8 +30,8 @@ static void write_page(FILE *out, void *arg)
 static struct sockaddr_in loopback(unsigned port)
 {
 	return (struct sockaddr_in){.sin_family = AF_INET,
-	                            .sin_port = htons((uint16_t)port),
-	                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+				    .sin_port = htons((uint16_t)port),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 static struct world *world_new(unsigned idle_s)
@@ -39,10 +39,10 @@ static struct world *world_new(unsigned idle_s)
 	struct world *w = calloc(1, sizeof *w);
 	struct sockaddr_in address = loopback(0);
 	struct gp_http_config config = {.address = (struct sockaddr *)&address,
-	                                .type = "text/test",
-	                                .idle_s = idle_s,
-	                                .write = write_page,
-	                                .arg = w};
+					.type = "text/test",
+					.idle_s = idle_s,
+					.write = write_page,
+					.arg = w};
 	struct gp_error err = {0};
 
 	assert_non_null(w);
@@ -184,7 +184,7 @@ TEST(a_connection_serves_more_than_one_request)
 TEST(nonsense_does_no_harm)
 {
 	static const char *const nonsense[] = {"\r\n\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01\x02",
-	                                       "GET /metrics HTTP/9.9\r\n\r\n", "GET /met"};
+					       "GET /metrics HTTP/9.9\r\n\r\n", "GET /met"};
 	struct world *w = world_new(0);
 	char *answer;
 

@@ -23,32 +23,32 @@ static void fields_are(const char *line, const char *const *wanted, unsigned n)
 TEST(the_event_and_every_field_can_be_searched_for)
 {
 	fields_are("warn hold.failed task=7 errno=16",
-	           (const char *const[]){"MESSAGE=hold.failed task=7 errno=16", "PRIORITY=4",
-	                                 "GPREEMPT_EVENT=hold.failed", "GPREEMPT_TASK=7",
-	                                 "GPREEMPT_ERRNO=16"},
-	           5);
+		   (const char *const[]){"MESSAGE=hold.failed task=7 errno=16", "PRIORITY=4",
+					 "GPREEMPT_EVENT=hold.failed", "GPREEMPT_TASK=7",
+					 "GPREEMPT_ERRNO=16"},
+		   5);
 }
 
 TEST(a_quoted_value_may_hold_anything)
 {
 	fields_are("info process name=\"a b=\\\"c\\\" d\" pid=3",
-	           (const char *const[]){"MESSAGE=process name=\"a b=\\\"c\\\" d\" pid=3",
-	                                 "PRIORITY=4", "GPREEMPT_EVENT=process",
-	                                 "GPREEMPT_NAME=a b=\\\"c\\\" d", "GPREEMPT_PID=3"},
-	           5);
+		   (const char *const[]){"MESSAGE=process name=\"a b=\\\"c\\\" d\" pid=3",
+					 "PRIORITY=4", "GPREEMPT_EVENT=process",
+					 "GPREEMPT_NAME=a b=\\\"c\\\" d", "GPREEMPT_PID=3"},
+		   5);
 }
 
 TEST(odd_records_lose_nothing_but_their_fields)
 {
 	fields_are("info config.rejected x.yaml:3: no such key; the old one stays",
-	           (const char *const[]){
+		   (const char *const[]){
 			   "MESSAGE=config.rejected x.yaml:3: no such key; the old one stays",
 			   "PRIORITY=4", "GPREEMPT_EVENT=config.rejected"},
-	           3);
+		   3);
 	fields_are("info daemon.stopping text=\"cut",
-	           (const char *const[]){"MESSAGE=daemon.stopping text=\"cut", "PRIORITY=4",
-	                                 "GPREEMPT_EVENT=daemon.stopping", "GPREEMPT_TEXT=cu"},
-	           4);
+		   (const char *const[]){"MESSAGE=daemon.stopping text=\"cut", "PRIORITY=4",
+					 "GPREEMPT_EVENT=daemon.stopping", "GPREEMPT_TEXT=cu"},
+		   4);
 }
 
 TEST(what_does_not_fit_is_left_out)
@@ -83,7 +83,7 @@ TEST(a_journal_that_does_not_read_is_not_waited_for)
 	gp_log(GP_LOG_WARN, "hold.failed", "task=%d", 7);
 	receive(fd, text, sizeof text);
 	assert_string_equal(text, "SYSLOG_IDENTIFIER=gpreemptd\nMESSAGE=hold.failed task=7\n"
-	                          "PRIORITY=4\nGPREEMPT_EVENT=hold.failed\nGPREEMPT_TASK=7\n");
+				  "PRIORITY=4\nGPREEMPT_EVENT=hold.failed\nGPREEMPT_TASK=7\n");
 	for (unsigned i = 0; i < 5000; i++) /* its queue is shorter */
 		gp_log(GP_LOG_INFO, "flood", "number=%u", i);
 	while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0)

@@ -62,21 +62,21 @@ int dbg_plain(const struct world *w, pid_t pid, uint32_t op)
 int dbg_enable(const struct world *w, pid_t pid, struct kfd_runtime_info *info)
 {
 	struct kfd_dbg_trap args = {.enable = {.exception_mask = EVENTS,
-	                                       .rinfo_ptr = (uint64_t)(uintptr_t)info,
-	                                       .rinfo_size = sizeof(*info),
-	                                       .dbg_fd = (uint32_t)w->pipe[1]}};
+					       .rinfo_ptr = (uint64_t)(uintptr_t)info,
+					       .rinfo_size = sizeof(*info),
+					       .dbg_fd = (uint32_t)w->pipe[1]}};
 
 	return dbg(w->fd, pid, KFD_DBG_ENABLE, &args);
 }
 
 int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
-                 struct kfd_queue_snapshot_entry *entries, uint32_t room)
+		 struct kfd_queue_snapshot_entry *entries, uint32_t room)
 {
 	struct kfd_dbg_trap args = {
 		.queue_snapshot = {.exception_mask = clear,
-	                           .snapshot_buf_ptr = (uint64_t)(uintptr_t)entries,
-	                           .num_queues = room,
-	                           .entry_size = sizeof(*entries)}};
+				   .snapshot_buf_ptr = (uint64_t)(uintptr_t)entries,
+				   .num_queues = room,
+				   .entry_size = sizeof(*entries)}};
 	int result = dbg(w->fd, pid, KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
 
 	return result < 0 ? result : (int)args.queue_snapshot.num_queues;
@@ -92,9 +92,9 @@ void clear_new(const struct world *w, pid_t pid)
 int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids, uint32_t count)
 {
 	struct kfd_dbg_trap args = {.suspend_queues = {.exception_mask = clear,
-	                                               .queue_array_ptr = (uint64_t)(uintptr_t)ids,
-	                                               .num_queues = count,
-	                                               .grace_period = KFD_GRACE_MIN}};
+						       .queue_array_ptr = (uint64_t)(uintptr_t)ids,
+						       .num_queues = count,
+						       .grace_period = KFD_GRACE_MIN}};
 
 	return dbg(w->fd, pid, KFD_DBG_SUSPEND_QUEUES, &args);
 }
@@ -102,7 +102,7 @@ int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids,
 int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count)
 {
 	struct kfd_dbg_trap args = {.resume_queues = {.queue_array_ptr = (uint64_t)(uintptr_t)ids,
-	                                              .num_queues = count}};
+						      .num_queues = count}};
 
 	return dbg(w->fd, pid, KFD_DBG_RESUME_QUEUES, &args);
 }

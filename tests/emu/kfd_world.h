@@ -61,7 +61,7 @@ static inline int dbg_disable(const struct world *w, pid_t pid)
 
 /* How many queues there are; `room` of them into `entries`. */
 int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
-                 struct kfd_queue_snapshot_entry *entries, uint32_t room);
+		 struct kfd_queue_snapshot_entry *entries, uint32_t room);
 void clear_new(const struct world *w, pid_t pid);
 int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids, uint32_t count);
 int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count);

@@ -28,7 +28,7 @@ static uint32_t control(uint32_t object, uint32_t cmd, void *params, uint32_t si
 }
 
 static uint32_t alloc(uint32_t root, uint32_t parent, uint32_t handle, uint32_t class, void *params,
-                      uint32_t size)
+		      uint32_t size)
 {
 	return rm_call_alloc(fd, root, parent, &handle, class, params, size);
 }
@@ -195,7 +195,7 @@ static void make(void)
 	status |= rm_call_alloc(fd, client, client, &device, NV01_DEVICE_0, &first, sizeof(first));
 	status |= rm_call_alloc(fd, client, device, &subdevice, NV20_SUBDEVICE_0, NULL, 0);
 	status |= rm_call_alloc(fd, client, device, &group, KEPLER_CHANNEL_GROUP_A, &engine,
-	                        sizeof(engine));
+				sizeof(engine));
 	if (status)
 		errx(1, "RM makes no group: statuses add up to 0x%x", status);
 	printf("handles that RM chooses begin with 0x%x\n", device >> 20);

@@ -82,7 +82,7 @@ uint32_t class_of(int fd, uint32_t client, uint32_t object)
 	struct nv0000_handle_info info = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
 
 	if (rm_call_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &info,
-	                    sizeof(info)))
+			    sizeof(info)))
 		return 0;
 	return (uint32_t)info.value;
 }

@@ -31,7 +31,7 @@ int rm_tear_down(void **state);
 /* Calls. */
 
 static inline uint32_t control(const struct world *w, uint32_t object, uint32_t cmd, void *params,
-                               uint32_t size)
+			       uint32_t size)
 {
 	return rm_call_control(w->fd, w->client, object, cmd, params, size);
 }

@@ -153,7 +153,7 @@ WORLD_AND_MES_TEST(queues_run_again_when_the_debugger_is_killed)
 		debugger = start_debugger(w, w->load.pid, false);
 		assert_int_equal(kfd_emu_process_sum(&w->emu, w->load.pid, "suspended"), 3);
 		assert_int_equal(kfd_emu_process_number(&w->emu, w->load.pid, "debugger"),
-		                 debugger);
+				 debugger);
 		assert_stands_still(w, w->load.pid);
 		kill(debugger, SIGKILL);
 		waitpid(debugger, NULL, 0);

@@ -209,13 +209,13 @@ WORLD_TEST(sysfs_has_what_a_process_has)
 	assert_string_equal(read_text("%s/proc/%d/queues/1/type", sysfs, pid), "0"); /* AQL too */
 	assert_null(read_text("%s/proc/%d/queues/2/type", sysfs, pid));
 	assert_int_equal(atoi(read_text("%s/proc/%d/pasid", sysfs, pid)),
-	                 kfd_emu_process_number(&w->emu, pid, "pasid"));
+			 kfd_emu_process_number(&w->emu, pid, "pasid"));
 	assert_string_equal(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid), "0");
 	assert_string_equal(read_text("%s/proc/%d/vram_51110", sysfs, pid), "0");
 	assert_string_equal(read_text("%s/topology/nodes/0/gpu_id", sysfs), "0\n");
 	assert_string_equal(read_text("%s/topology/nodes/1/gpu_id", sysfs), "51110\n");
 	assert_non_null(strstr(read_text("%s/topology/nodes/1/properties", sysfs),
-	                       "gfx_target_version 90010\n"));
+			       "gfx_target_version 90010\n"));
 }
 
 /* cu_occupancy is of gfx9 only; evicted_ms counts what memory pressure took, no suspension. */
@@ -239,7 +239,7 @@ WORLD_TEST(sysfs_statistics)
 	assert_string_equal(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid), "0");
 	assert_int_equal(kfd_emu_control(&w->emu, "restore %d", pid), 0);
 	assert_in_range(atoi(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid)), 20,
-	                60000);
+			60000);
 }
 
 MES_TEST(gfx11_has_no_occupancy)
@@ -275,7 +275,7 @@ static const char *mqds_of(const struct world *w, pid_t pid)
 	const char *mqds = read_text("%s/mqds", w->emu.debugfs);
 
 	snprintf(head, sizeof(head), "Process %d PASID 0x%x:\n  Compute queue on device c7a6\n",
-	         pid, (unsigned)kfd_emu_process_number(&w->emu, pid, "pasid"));
+		 pid, (unsigned)kfd_emu_process_number(&w->emu, pid, "pasid"));
 	mqds = strstr(mqds, head);
 	assert_non_null(mqds);
 	return mqds;
@@ -290,12 +290,12 @@ WORLD_TEST(debugfs_has_descriptors_without_names)
 	assert_int_equal(dbg_snapshot(w, pid, 0, &entry, 1), 1);
 	mqds = mqds_of(w, pid);
 	assert_int_equal(((uint64_t)mqd_dword(mqds, KFD_MQD_PQ_BASE + 1) << 32 |
-	                  mqd_dword(mqds, KFD_MQD_PQ_BASE))
-	                         << 8,
-	                 entry.ring_base_address);
+			  mqd_dword(mqds, KFD_MQD_PQ_BASE))
+				 << 8,
+			 entry.ring_base_address);
 	assert_int_equal((uint64_t)mqd_dword(mqds, KFD_MQD_WPTR_POLL_ADDR + 1) << 32 |
-	                         mqd_dword(mqds, KFD_MQD_WPTR_POLL_ADDR),
-	                 entry.write_pointer_address);
+				 mqd_dword(mqds, KFD_MQD_WPTR_POLL_ADDR),
+			 entry.write_pointer_address);
 	assert_int_equal(mqd_dword(mqds, KFD_MQD_HQD_ACTIVE), 1);
 	assert_int_equal(mqd_dword(mqds, KFD_MQD_QUEUE_PRIORITY), 7);
 	assert_int_equal(mqd_dword(mqds, KFD_MQD_PIPE_PRIORITY), 1);
@@ -311,10 +311,10 @@ WORLD_TEST(descriptors_are_old_while_a_queue_runs)
 
 	wait_progress(w, pid);
 	assert_true(mqd_dword(mqds_of(w, pid), KFD_MQD_PQ_RPTR) + 20 <=
-	            kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
+		    kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
 	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, &id, 1), 1);
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_PQ_RPTR),
-	                 kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
+			 kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_HQD_ACTIVE), 0);
 }

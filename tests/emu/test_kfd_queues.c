@@ -41,10 +41,10 @@ static bool wait_done(const struct load_queue *q)
 static int update(const struct world *w, const struct load_queue *q, uint32_t percent, bool ring)
 {
 	struct kfd_update_queue args = {.ring_base_address =
-	                                        ring ? (uint64_t)(uintptr_t)q->ring : 0,
-	                                .queue_id = q->id,
-	                                .ring_size = 65536,
-	                                .queue_percentage = percent};
+						ring ? (uint64_t)(uintptr_t)q->ring : 0,
+					.queue_id = q->id,
+					.ring_size = 65536,
+					.queue_percentage = percent};
 
 	return call(w->fd, KFD_IOC_UPDATE_QUEUE, &args);
 }
@@ -83,10 +83,10 @@ WORLD_TEST(a_queue_needs_the_gpus_memory_first)
 {
 	uint64_t words[2];
 	struct kfd_create_queue args = {.gpu_id = 51110,
-	                                .ring_size = 65536,
-	                                .queue_percentage = 100,
-	                                .read_pointer_address = (uint64_t)(uintptr_t)&words[0],
-	                                .write_pointer_address = (uint64_t)(uintptr_t)&words[1]};
+					.ring_size = 65536,
+					.queue_percentage = 100,
+					.read_pointer_address = (uint64_t)(uintptr_t)&words[0],
+					.write_pointer_address = (uint64_t)(uintptr_t)&words[1]};
 	struct kfd_acquire_vm vm = {.drm_fd = 4000, .gpu_id = 51110};
 
 	assert_int_equal(create_with(w, args), -ESRCH);
@@ -122,7 +122,7 @@ WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process)
 WORLD_AND_MES_TEST(each_type_executes)
 {
 	static const uint32_t types[] = {KFD_QUEUE_COMPUTE, KFD_QUEUE_SDMA, KFD_QUEUE_COMPUTE_AQL,
-	                                 KFD_QUEUE_SDMA_XGMI};
+					 KFD_QUEUE_SDMA_XGMI};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -283,6 +283,6 @@ MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other)
 	assert_int_equal(info.runtime_state, KFD_RUNTIME_BUSY);
 	assert_int_equal(dbg_disable(w, getpid()), 0);
 	assert_int_equal(kfd_emu_process_number(&w->emu, getpid(), "runtime_state"),
-	                 KFD_RUNTIME_ENABLED);
+			 KFD_RUNTIME_ENABLED);
 	queue_close(w->fd, &m.q);
 }

@@ -71,8 +71,8 @@ WORLD_TEST(a_debugged_program_waits_for_the_answer)
 {
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.query_exception_info = {.info_ptr = (uint64_t)(uintptr_t)&info,
-	                                                     .info_size = sizeof(info),
-	                                                     .exception_code = 48}};
+							     .info_size = sizeof(info),
+							     .exception_code = 48}};
 	pid_t pid = attach_early(w);
 
 	wait_notified(w);

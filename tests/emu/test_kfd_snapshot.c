@@ -6,9 +6,9 @@ static int snapshot(const struct world *w, pid_t pid, void *buffer, uint32_t *co
 {
 	struct kfd_dbg_trap args = {
 		.queue_snapshot = {.snapshot_buf_ptr = (uint64_t)(uintptr_t)buffer,
-	                           .exception_mask = KFD_EC_QUEUE_NEW,
-	                           .num_queues = *count,
-	                           .entry_size = *size}};
+				   .exception_mask = KFD_EC_QUEUE_NEW,
+				   .num_queues = *count,
+				   .entry_size = *size}};
 	int result = dbg(w->fd, pid, KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
 
 	*count = args.queue_snapshot.num_queues;
@@ -30,7 +30,7 @@ WORLD_TEST(a_snapshot_tells_everything_newest_first)
 		assert_int_equal(entries[i].ring_size, 65536);
 		assert_true(entries[i].ring_base_address && entries[i].write_pointer_address);
 		assert_int_equal(entries[i].write_pointer_address,
-		                 entries[i].read_pointer_address + 8);
+				 entries[i].read_pointer_address + 8);
 		assert_true(entries[i].ctx_save_restore_area_size > 60u << 20);
 	}
 }

@@ -61,7 +61,7 @@ WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 		assert_true(header->wave_state_size > 0);
 		assert_true(header->control_stack_size > 0);
 		assert_int_equal(header->control_stack_offset + header->control_stack_size,
-		                 gpu.ctl_stack_size);
+				 gpu.ctl_stack_size);
 	}
 	assert_int_equal(q.results->completed, 0);
 	assert_true(queue(w, getpid(), 0, "left_ns") > 0);
@@ -125,7 +125,7 @@ WORLD_TEST(what_is_suspended_already_counts_again)
 	assert_int_equal(dbg_resume(w, pid, ids, 2), 2);
 	assert_int_equal(dbg_resume(w, pid, ids, 2), 2);                /* so does what runs */
 	assert_int_equal(kfd_emu_count(&w->emu, "cycles"), cycles + 1); /* nothing was mapped before
-	                                                                   the first */
+									   the first */
 }
 
 WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)

@@ -13,13 +13,13 @@ WORLD_TEST(checks_come_in_rms_order)
 	/* Each of these also has every fault that follows. */
 	assert_int_equal(rm_call_control(other, 1, 1, 0xa06c0000, nowhere, 99), NV_OK);
 	assert_int_equal(rm_call_control(other, 1, 1, GET_INFO, nowhere, 99),
-	                 NV_ERR_INVALID_CLIENT);
+			 NV_ERR_INVALID_CLIENT);
 	assert_int_equal(rm_call_control(other, w->client, 1, GET_INFO, nowhere, 99),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(rm_call_control(other, w->client, 1, GET_INFO, nowhere, 4),
-	                 NV_ERR_INVALID_ADDRESS);
+			 NV_ERR_INVALID_ADDRESS);
 	assert_int_equal(rm_call_control(other, w->client, 1, GET_INFO, &value, 4),
-	                 NV_ERR_INVALID_CLIENT);
+			 NV_ERR_INVALID_CLIENT);
 	assert_int_equal(control(w, 1, GET_INFO, &value, 4), NV_ERR_OBJECT_NOT_FOUND);
 	assert_int_equal(control(w, w->channel, GET_INFO, &value, 4), NV_ERR_NOT_SUPPORTED);
 	assert_int_equal(control(w, w->group, GET_INFO, &value, 4), NV_OK);
@@ -31,13 +31,13 @@ WORLD_TEST(a_size_that_differs_is_refused)
 	uint64_t value[200] = {1};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, value, 4),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, value, 16),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, NULL, 8),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, value, 0),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(emu_count(&w->emu, "refused_size"), 4);
 }
 
@@ -56,13 +56,13 @@ WORLD_TEST(sizes_are_those_of_the_driver)
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, bytes, 3), NV_OK);
 	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, bytes, 384),
-	                 NV_OK);
+			 NV_OK);
 	assert_int_equal(emu_control(&w->emu, "version 550"), 0);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, bytes, 3),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, bytes, 2), NV_OK);
 	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, bytes, 256),
-	                 NV_OK);
+			 NV_OK);
 	assert_int_equal(
 		control(w, w->client, NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, bytes, 776),
 		NV_OK);
@@ -135,10 +135,10 @@ WORLD_TEST(privilege_is_the_callers_and_ownership_the_files)
 	struct nva06c_interleave level = {2};
 
 	assert_int_equal(as_nobody(w, NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &level, 4),
-	                 NV_ERR_INSUFFICIENT_PERMISSIONS);
+			 NV_ERR_INSUFFICIENT_PERMISSIONS);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "interleave"), 1);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &level, 4),
-	                 NV_OK);
+			 NV_OK);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "interleave"), 2);
 	assert_int_equal(
 		as_nobody(w, NVA06C_CTRL_CMD_SET_TIMESLICE, &(struct nva06c_timeslice){5}, 8),
@@ -182,7 +182,7 @@ WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown)
 	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_ERR_INVALID_PARAM_STRUCT);
 	d.runlist_preempt_event = 8;
 	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)),
-	                 NV_ERR_INSUFFICIENT_PERMISSIONS);
+			 NV_ERR_INSUFFICIENT_PERMISSIONS);
 }
 
 WORLD_TEST(without_firmware_channels_cannot_be_disabled)
@@ -218,15 +218,15 @@ WORLD_TEST(gpus_have_ids_and_places)
 		NV_OK);
 	assert_int_equal(ids.gpu_id[2], NV0000_CTRL_GPU_INVALID_ID);
 	assert_int_equal(control(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof(id)),
-	                 NV_OK);
+			 NV_OK);
 	assert_int_equal(id.gpu_id, ids.gpu_id[0]);
 	pci.gpu_id = ids.gpu_id[1];
 	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci, sizeof(pci)),
-	                 NV_OK);
+			 NV_OK);
 	assert_int_equal(pci.bus << 8, ids.gpu_id[1]);
 	pci.gpu_id = 5;
 	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci, sizeof(pci)),
-	                 NV_ERR_OBJECT_NOT_FOUND);
+			 NV_ERR_OBJECT_NOT_FOUND);
 }
 
 WORLD_TEST(pids_are_those_with_an_object_of_the_class)

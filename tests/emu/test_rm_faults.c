@@ -23,7 +23,7 @@ WORLD_TEST(any_means_every_control_but_no_allocation)
 	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
 	assert_int_equal(emu_control(&w->emu, "fault alloc 0x51 1"), 0);
 	assert_int_equal(rm_call_alloc(w->fd, 0, 0, &(uint32_t){0}, NV01_ROOT_CLIENT, NULL, 0),
-	                 NV_ERR_NO_MEMORY);
+			 NV_ERR_NO_MEMORY);
 }
 
 WORLD_TEST(the_ioctl_itself_can_fail)
@@ -62,7 +62,7 @@ WORLD_TEST(an_unsupported_command_is_unknown)
 	assert_int_equal(emu_control(&w->emu, "unsupported set_timeslice"), 0);
 	assert_int_equal(set_slice(w, w->group, 10), NV_ERR_NOT_SUPPORTED);
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice, 4),
-	                 NV_ERR_NOT_SUPPORTED); /* so its size is not known either */
+			 NV_ERR_NOT_SUPPORTED); /* so its size is not known either */
 }
 
 WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call)

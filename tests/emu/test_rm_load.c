@@ -19,7 +19,7 @@ WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing)
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 	text = emu_state(&w->emu);
 	assert_non_null(strstr(text, "\"handle\":\"0x5c000002\",\"parent\":\"0xc1d00002\","
-	                             "\"class\":\"0x80\""));
+				     "\"class\":\"0x80\""));
 	free(text);
 	assert_int_equal(emu_load_stop(&load), 0);
 	assert_true(emu_wait(clients_are_gone, &w->emu));
@@ -88,16 +88,16 @@ WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles)
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", "--handles",
-	                                "random", "--count", "20", NULL),
-	                 0);
+					"random", "--count", "20", NULL),
+			 0);
 	assert_int_equal(emu_groups(&w->emu, load.pid), 3);
 	assert_int_equal(emu_load_wait(&load), 0);
 	assert_int_equal(emu_load_start(&load, "--no-compute", "--seconds", "0.1", NULL), 0);
 	assert_int_equal(emu_groups(&w->emu, load.pid), 0);
 	assert_int_equal(emu_load_wait(&load), 0);
 	assert_int_equal(emu_load_start(&load, "--drop-to", "65534", "--period-us", "5000",
-	                                "--seconds", "0.1", NULL),
-	                 0);
+					"--seconds", "0.1", NULL),
+			 0);
 	assert_int_equal(emu_load_wait(&load), 0);
 }
 
@@ -125,8 +125,8 @@ WORLD_TEST(a_load_sets_its_slice_back)
 	for (fd = 3; fd < 10; fd++) {
 		int copy = duplicate(load.pid, fd);
 		uint32_t status = rm_call_control(copy, w->client + 1, 0x5c000004,
-		                                  NVA06C_CTRL_CMD_SET_TIMESLICE,
-		                                  &(struct nva06c_timeslice){1}, 8);
+						  NVA06C_CTRL_CMD_SET_TIMESLICE,
+						  &(struct nva06c_timeslice){1}, 8);
 
 		close(copy);
 		if (!status)

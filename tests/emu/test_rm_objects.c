@@ -9,8 +9,8 @@ WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)
 	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
 	assert_int_equal(class_of(other, w->client, w->group), 0);
 	assert_int_equal(rm_call_control(other, w->client, w->group, NVA06C_CTRL_CMD_GET_INFO,
-	                                 &(uint32_t){0}, 4),
-	                 NV_ERR_INVALID_CLIENT);
+					 &(uint32_t){0}, 4),
+			 NV_ERR_INVALID_CLIENT);
 	assert_int_equal(rm_call_free(other, w->client, w->group), NV_ERR_INVALID_CLIENT);
 	assert_int_equal(emu_count(&w->emu, "refused_file"), 3);
 	close(other);
@@ -28,8 +28,8 @@ WORLD_TEST(a_duplicate_taken_from_another_process_is_the_same_open_file)
 	assert_true(copy >= 0);
 	assert_int_equal(class_of(copy, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
 	assert_int_equal(rm_call_control(copy, w->client, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE,
-	                                 &(struct nva06c_timeslice){1}, 8),
-	                 NV_OK);
+					 &(struct nva06c_timeslice){1}, 8),
+			 NV_OK);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	close(copy);
@@ -95,15 +95,15 @@ WORLD_TEST(handles_are_free_to_choose_but_not_twice)
 	uint32_t handle = 0x5c000002, client = w->client;
 
 	assert_int_equal(rm_call_alloc(w->fd, client, client, &handle, NV01_DEVICE_0, &device,
-	                               sizeof(device)),
-	                 NV_OK);
+				       sizeof(device)),
+			 NV_OK);
 	assert_int_equal(handle, 0x5c000002);
 	assert_int_equal(rm_call_alloc(w->fd, client, client, &handle, NV01_DEVICE_0, &device,
-	                               sizeof(device)),
-	                 NV_ERR_INSERT_DUPLICATE_NAME);
+				       sizeof(device)),
+			 NV_ERR_INSERT_DUPLICATE_NAME);
 	assert_int_equal(rm_call_alloc(w->fd, client, client, &client, NV01_DEVICE_0, &device,
-	                               sizeof(device)),
-	                 NV_ERR_INVALID_OBJECT_PARENT);
+				       sizeof(device)),
+			 NV_ERR_INVALID_OBJECT_PARENT);
 	handle = 0;
 	assert_int_equal(
 		rm_call_alloc(w->fd, w->client, w->client, &handle, NV01_DEVICE_0, NULL, 0), NV_OK);
@@ -111,7 +111,7 @@ WORLD_TEST(handles_are_free_to_choose_but_not_twice)
 }
 
 static uint32_t try(const struct world *w, uint32_t client, uint32_t parent, uint32_t class,
-                    void *params)
+		    void *params)
 {
 	uint32_t handle = 0;
 
@@ -130,13 +130,13 @@ WORLD_TEST(allocation_is_refused_in_rms_order_with_rms_codes)
 	assert_int_equal(try(w, 1, 1, NV20_SUBDEVICE_0, NULL), NV_ERR_INVALID_OBJECT_HANDLE);
 	assert_int_equal(try(w, w->client, 1, NV20_SUBDEVICE_0, NULL), NV_ERR_OBJECT_NOT_FOUND);
 	assert_int_equal(try(w, w->client, w->client, NV20_SUBDEVICE_0, NULL),
-	                 NV_ERR_INVALID_OBJECT_PARENT);
+			 NV_ERR_INVALID_OBJECT_PARENT);
 	assert_int_equal(try(w, w->client, w->client, NV01_DEVICE_0, &third), NV_ERR_INVALID_CLASS);
 	assert_int_equal(try(w, w->client, w->device, KEPLER_CHANNEL_GROUP_A, &no_engine),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 	assert_int_equal(try(w, w->client, w->subdevice, NV20_SUBDEVICE_DIAG, NULL), NV_OK);
 	assert_int_equal(try(w, w->client, w->subdevice, NV20_SUBDEVICE_DIAG, NULL),
-	                 NV_ERR_STATE_IN_USE);
+			 NV_ERR_STATE_IN_USE);
 }
 
 WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own)
@@ -218,6 +218,6 @@ WORLD_TEST(gpu_memory_ends)
 	uint32_t handle = 0;
 
 	assert_int_equal(rm_call_alloc(w->fd, w->client, w->device, &handle, NV01_MEMORY_LOCAL_USER,
-	                               &params, sizeof(params)),
-	                 NV_ERR_NO_MEMORY);
+				       &params, sizeof(params)),
+			 NV_ERR_NO_MEMORY);
 }

@@ -31,10 +31,10 @@ WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum)
 WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 {
 	struct nv2080_disable_channels d = {.disable = 1,
-	                                    .rewind_gp_put = 1,
-	                                    .count = 1,
-	                                    .client = {w->client},
-	                                    .channel = {w->channel}};
+					    .rewind_gp_put = 1,
+					    .count = 1,
+					    .client = {w->client},
+					    .channel = {w->channel}};
 	struct emu_query query;
 
 	submit(w, w->channel, 400, 5000);
@@ -49,10 +49,10 @@ WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end)
 {
 	struct nv2080_disable_channels d = {.disable = 1,
-	                                    .only_disable_scheduling = 1,
-	                                    .count = 1,
-	                                    .client = {w->client},
-	                                    .channel = {w->channel}};
+					    .only_disable_scheduling = 1,
+					    .count = 1,
+					    .client = {w->client},
+					    .channel = {w->channel}};
 
 	submit(w, w->channel, 2, 400000);
 	emu_sleep_ms(20);
@@ -84,7 +84,7 @@ WORLD_TEST(two_tiny_slices_livelock)
 	done = wait_done(w, w->channel, 0, 0).done + wait_done(w, channel, 0, 0).done;
 	emu_sleep_ms(200);
 	assert_int_equal(wait_done(w, w->channel, 0, 0).done + wait_done(w, channel, 0, 0).done,
-	                 done);
+			 done);
 	assert_int_equal(disable(w, w->client, channel, true), NV_OK); /* one alone gets on */
 	assert_true(wait_done(w, w->channel, 5, 1000).done >= 5);
 }
@@ -159,8 +159,8 @@ WORLD_TEST(with_wfi_a_kernel_is_not_interrupted)
 
 	set_slice(w, w->group, 1);
 	assert_int_equal(control(w, w->subdevice, NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE,
-	                         &mode, sizeof(mode)),
-	                 NV_OK);
+				 &mode, sizeof(mode)),
+			 NV_OK);
 	submit(w, w->channel, 1, 600000);
 	emu_sleep_ms(20);
 	submit(w, channel, 1, 100);
@@ -193,7 +193,7 @@ WORLD_TEST(a_preempted_group_is_scheduled_again)
 	preempt.manual_timeout = 1;
 	preempt.timeout_us = 2000000;
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_PREEMPT, &preempt, 8),
-	                 NV_ERR_INVALID_ARGUMENT);
+			 NV_ERR_INVALID_ARGUMENT);
 }
 
 WORLD_TEST(freeing_a_running_group_lets_the_others_run)

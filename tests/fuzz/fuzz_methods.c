@@ -49,14 +49,14 @@ static void forget(void *arg, struct gp_proc *proc)
 static void start_server(struct gp_control *c)
 {
 	struct gp_rpc_socket listener = {.gid = (gid_t)-1,
-	                                 .method = gp_control_methods,
-	                                 .nmethods = gp_control_nmethods,
-	                                 .limits = {.clients = 1024,
-	                                            .per_user = 256,
-	                                            .line = LINE_MAX + 200,
-	                                            .rate = 1000000,
-	                                            .burst = 1000000,
-	                                            .idle_s = 300}};
+					 .method = gp_control_methods,
+					 .nmethods = gp_control_nmethods,
+					 .limits = {.clients = 1024,
+						    .per_user = 256,
+						    .line = LINE_MAX + 200,
+						    .rate = 1000000,
+						    .burst = 1000000,
+						    .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "fuzz", .socket = &listener, .nsockets = 1, .arg = c};
 	struct gp_error err = {0};
@@ -101,8 +101,8 @@ static void send_line(struct fuzz *f, int fd, char *line, size_t length, bool fi
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control = {.align = {.cmsg_len = CMSG_LEN(2 * sizeof(int)),
-	                       .cmsg_level = SOL_SOCKET,
-	                       .cmsg_type = SCM_RIGHTS}};
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS}};
 	struct iovec part = {line, length};
 	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
 
@@ -164,8 +164,8 @@ static void ask(struct fuzz *f, int fd, struct gp_lines *lines, const uint8_t *d
 	if (size > LINE_MAX)
 		return;
 	n = snprintf(line, sizeof line,
-	             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":",
-	             gp_control_methods[method].name);
+		     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":",
+		     gp_control_methods[method].name);
 	memcpy(line + n, data + 1, size - 1);
 	line[(size_t)n + size - 1] = '}';
 	line[(size_t)n + size] = '\n';

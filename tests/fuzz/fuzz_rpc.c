@@ -120,14 +120,14 @@ static struct fuzz *begin(void)
 {
 	static struct fuzz f;
 	struct gp_rpc_socket listener = {.gid = (gid_t)-1,
-	                                 .method = methods,
-	                                 .nmethods = sizeof methods / sizeof *methods,
-	                                 .limits = {.clients = 1024,
-	                                            .per_user = 256,
-	                                            .line = 4096,
-	                                            .rate = 1000000,
-	                                            .burst = 1000000,
-	                                            .idle_s = 300}};
+					 .method = methods,
+					 .nmethods = sizeof methods / sizeof *methods,
+					 .limits = {.clients = 1024,
+						    .per_user = 256,
+						    .line = 4096,
+						    .rate = 1000000,
+						    .burst = 1000000,
+						    .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "fuzz", .socket = &listener, .nsockets = 1, .arg = &f};
 	struct gp_error err = {0};
@@ -158,8 +158,8 @@ static void send_piece(struct fuzz *f, int fd, const uint8_t *bytes, size_t leng
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control = {.align = {.cmsg_len = CMSG_LEN(2 * sizeof(int)),
-	                       .cmsg_level = SOL_SOCKET,
-	                       .cmsg_type = SCM_RIGHTS}};
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS}};
 	struct iovec part = {(void *)(uintptr_t)bytes, length};
 	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
 
@@ -190,8 +190,8 @@ static void read_answers(struct fuzz *f, int fd, struct gp_lines *lines)
 			require(!gp_json_read(f->tokener, line, length, &json, &err));
 			require(json_object_object_get_ex(json, "jsonrpc", NULL));
 			require(json_object_object_get_ex(json, "result", NULL) ||
-			        json_object_object_get_ex(json, "error", NULL) ||
-			        json_object_object_get_ex(json, "method", NULL));
+				json_object_object_get_ex(json, "error", NULL) ||
+				json_object_object_get_ex(json, "method", NULL));
 			json_object_put(json);
 		}
 		run_loop(f);
@@ -215,7 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!gp_rpc_server_add(f->server, 0, pair[0]));
 	for (size_t at = 2; at < size; at += piece, n++) {
 		send_piece(f, pair[1], data + at, piece < size - at ? piece : size - at,
-		           n == with_files);
+			   n == with_files);
 		read_answers(f, pair[1], &lines);
 	}
 	if (with_files & 1) { /* half of them wait for the last answers */

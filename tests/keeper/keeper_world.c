@@ -53,7 +53,7 @@ void kw_start_load(struct kw *w, int load)
 		assert_int_equal(kfd_load_start(&w->amd_load[load], NULL), 0);
 	else
 		assert_int_equal(emu_load_start(&w->nv_load[load], "--memory", "1000000000", NULL),
-		                 0);
+				 0);
 }
 
 void kw_kill_load(struct kw *w, int load)
@@ -74,13 +74,13 @@ int kw_load(struct kw *w)
 bool kw_is_held(struct kw *w, int load)
 {
 	return w->machine->rule ? kfd_emu_process_sum(&w->kfd, kw_pid(w, load), "suspended")
-	                        : emu_groups_held(&w->emu, kw_pid(w, load));
+				: emu_groups_held(&w->emu, kw_pid(w, load));
 }
 
 static uint64_t kw_done(struct kw *w, int load)
 {
 	return w->machine->rule ? kfd_emu_process_sum(&w->kfd, kw_pid(w, load), "executed")
-	                        : emu_group_sum(&w->emu, kw_pid(w, load), "run_ns");
+				: emu_group_sum(&w->emu, kw_pid(w, load), "run_ns");
 }
 
 void kw_wait_progress(struct kw *w, int load)
@@ -97,7 +97,7 @@ void kw_spawn_scheduler(struct kw *w, int first, int second)
 
 	for (int i = 0; i < 2 && load[i] >= 0; i++) {
 		snprintf(text[i], sizeof text[i], "%s%d", load[i] >= 100 ? "s:" : "",
-		         kw_pid(w, load[i] % 100));
+			 kw_pid(w, load[i] % 100));
 		words[i + 1] = text[i];
 	}
 	kw_spawn(&w->scheduler, words);
@@ -190,7 +190,7 @@ int kw_set_up(void **state)
 		setenv("LSAN_OPTIONS", "detect_leaks=0",
 		       1); /* not in a process that is traced when it ends */
 		if (kfd_emu_start(&w->kfd, "--gpu", "mi300x", "--rule", w->machine->rule, "--slots",
-		                  "1", NULL))
+				  "1", NULL))
 			return -1;
 	} else {
 		setenv("GPREEMPT_KFD", "/nonexistent/kfd", 1);

@@ -70,7 +70,7 @@ static inline uint64_t kw_now(void)
 		KW_WAIT(condition);                                  \
 		took_ms_ = (kw_now() - from_) / GP_NS_PER_MS;        \
 		print_message("    %s: after %llu ms\n", #condition, \
-		              (unsigned long long)took_ms_);         \
+			      (unsigned long long)took_ms_);         \
 		assert_true(took_ms_ <= (limit_ms)*KW_PATIENCE);     \
 	} while (0)
 

@@ -46,7 +46,7 @@ static int stop_fd;
 
 /* Priority 1 is held, 0 has a slice. */
 static int decide(const struct gp_view *view, const struct gp_policy_state *state,
-                  struct gp_plan *plan)
+		  struct gp_plan *plan)
 {
 	(void)state;
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -101,8 +101,8 @@ static int after_look(void *arg, uint64_t now_ns)
 			continue;
 		seen++;
 		wrong += t.attr.priority
-		                 ? !t.held
-		                 : (d->gpu->info.caps & GP_CAP_SLICE) && t.slice_us != SLICE_US;
+				 ? !t.held
+				 : (d->gpu->info.caps & GP_CAP_SLICE) && t.slice_us != SLICE_US;
 	}
 	d->wrong = wrong;
 	d->seen = seen;
@@ -121,11 +121,11 @@ static void *drive(void *arg)
 static int begin(struct device *d, struct gp_gpu *gpu)
 {
 	struct gp_engine_config config = {.gpu = gpu,
-	                                  .classify = classify,
-	                                  .before_change = before_change,
-	                                  .epoch = epoch,
-	                                  .scan_every_ns = 20 * GP_NS_PER_MS,
-	                                  .arg = d};
+					  .classify = classify,
+					  .before_change = before_change,
+					  .epoch = epoch,
+					  .scan_every_ns = 20 * GP_NS_PER_MS,
+					  .arg = d};
 	struct gp_policy_choice choice;
 
 	d->gpu = gpu;

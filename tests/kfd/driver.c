@@ -120,8 +120,8 @@ long enable(long pid)
 	uint32_t size = sizeof(info);
 
 	return enable_with((pid_t)pid,
-	                   KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE,
-	                   notify_fd(), &info, &size);
+			   KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE,
+			   notify_fd(), &info, &size);
 }
 
 long disable(long pid)

@@ -145,7 +145,7 @@ static void report_ttmp(void)
 
 	must("runtime",
 	     peer_call(&p, set_runtime,
-	               KFD_RUNTIME_ENABLE_MODE_ENABLE | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE));
+		       KFD_RUNTIME_ENABLE_MODE_ENABLE | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE));
 	say_report(p.pid);
 }
 
@@ -155,7 +155,7 @@ static void report_runtime_disabled_again(void)
 
 	must("runtime",
 	     peer_call(&p, set_runtime,
-	               KFD_RUNTIME_ENABLE_MODE_ENABLE | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE));
+		       KFD_RUNTIME_ENABLE_MODE_ENABLE | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE));
 	must("runtime", peer_call(&p, set_runtime, 0));
 	say_report(p.pid);
 }
@@ -272,24 +272,24 @@ const struct kfd_case enable_cases[] = {
 	{"order_of_refusals", "2.3", 0, "EBADF EALREADY size=16", order_of_refusals},
 	{"again_after_disable", "2.5", 0, "0 0 0 0 0 0", again_after_disable},
 	{"sizes_of_the_report", "2.3", 0, "0,0,16 0,4,16 0,8,16 0,16,16 0,16,16 0,16,16",
-         sizes_of_the_report},
+	 sizes_of_the_report},
 	{"size_0_needs_no_pointer", "2.3", 0, "0 0", size_0_needs_no_pointer},
 	{"report_runtime_disabled", "2.3", 0, "0 state=0 r_debug=0 ttmp=0",
-         report_runtime_disabled},
+	 report_runtime_disabled},
 	{"report_runtime_enabled", "2.3", 0, "0 state=1 r_debug=1234567800 ttmp=0",
-         report_runtime_enabled},
+	 report_runtime_enabled},
 	{"report_ttmp", "2.3", 0, "0 state=1 r_debug=1234567800 ttmp=1", report_ttmp},
 	{"report_runtime_disabled_again", "2.4", 0, "0 state=0 r_debug=0 ttmp=0",
-         report_runtime_disabled_again},
+	 report_runtime_disabled_again},
 	{"report_of_a_second_session", "2.5", 0, "0 state=1 r_debug=1234567800 ttmp=0",
-         report_of_a_second_session},
+	 report_of_a_second_session},
 	{"pipe_is_written_to", "2.3", 0, "0 " TOLD, pipe_is_written_to},
 	{"pipe_is_not_written_to_unsubscribed", "2.3", 0, "0 " NOT_TOLD,
-         pipe_is_not_written_to_unsubscribed},
+	 pipe_is_not_written_to_unsubscribed},
 	{"eventfd_is_accepted_and_useless", "2.3", 0, "0 " NOT_TOLD " EAGAIN",
-         eventfd_is_accepted_and_useless},
+	 eventfd_is_accepted_and_useless},
 	{"kfd_itself_is_accepted_and_useless", "2.3", 0, "0 " NOT_TOLD,
-         kfd_itself_is_accepted_and_useless},
+	 kfd_itself_is_accepted_and_useless},
 	{"read_only_file_is_accepted", "2.3", 0, "0", read_only_file_is_accepted},
 	{"closed_after_enable", "2.3", 0, "0 " TOLD, closed_after_enable},
 	{"disable_lets_the_file_go", "2.5", 0, "0 EPIPE", disable_lets_the_file_go},

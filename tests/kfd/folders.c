@@ -109,8 +109,8 @@ static void a_process_made_again(void)
 
 const struct kfd_case folder_cases[] = {
 	{"a_queue_made_again", "5.2", NEEDS_GPU | NEEDS_SYSFS, "same 0 0 another same",
-         a_queue_made_again},
+	 a_queue_made_again},
 	{"a_process_made_again", "5.2", NEEDS_SYSFS, "same none another another",
-         a_process_made_again},
+	 a_process_made_again},
 	{0},
 };

@@ -122,10 +122,10 @@ static void suspend_queues(void)
 
 const struct kfd_case kfdtest_cases[] = {
 	{"attach_to_spawned_process", "7", 0,
-         "0 state=0 ttmp=0 " HANDSHAKE " " HANDSHAKE " 0 0 exit=0", attach_to_spawned_process},
+	 "0 state=0 ttmp=0 " HANDSHAKE " " HANDSHAKE " 0 0 exit=0", attach_to_spawned_process},
 	{"attach_to_running_process", "7", 0, "0 state=1 ttmp=1 " HANDSHAKE " 0 0 exit=0",
-         attach_to_running_process},
+	 attach_to_running_process},
 	{"suspend_queues", "7", NEEDS_GPU, "0 80000000 0,1 area=0 0,1 area=1 1 0 1 0 0 0",
-         suspend_queues},
+	 suspend_queues},
 	{0},
 };

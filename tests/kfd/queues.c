@@ -56,7 +56,7 @@ static uint32_t first_gpu(void)
 {
 	uint64_t apertures[7 * 8] = {0};
 	struct kfd_process_apertures args = {.apertures_ptr = (uintptr_t)apertures,
-	                                     .num_of_nodes = 1};
+					     .num_of_nodes = 1};
 
 	must("apertures", kfd_ioctl(KFD_IOC_GET_PROCESS_APERTURES, &args));
 	return (uint32_t)apertures[6];
@@ -376,29 +376,29 @@ const struct kfd_case queue_cases[] = {
 	{"no_such_queue", "1.3", NEEDS_GPU, "EINVAL EFAULT", no_such_queue},
 	{"runtime_with_queues", "2.4", NEEDS_GPU, "EEXIST 0 0", runtime_with_queues},
 	{"bad_queues", "1.3", NEEDS_GPU, "EINVAL EINVAL EINVAL EFAULT -524 EINVAL ESRCH",
-         bad_queues},
+	 bad_queues},
 	{"every_queue_is_new", "0.3", NEEDS_GPU, "0,1: 0N 0,2: 1N 0N", every_queue_is_new},
 	{"snapshot_clears_what_it_is_told_to", "4", NEEDS_GPU,
-         "0,3: 2N 1N 0N 0,3: 2N 0,3: 0,3: 2 1N 0N 0,3: 2 1 0", snapshot_clears_what_it_is_told_to},
+	 "0,3: 2N 1N 0N 0,3: 2N 0,3: 0,3: 2 1N 0N 0,3: 2 1 0", snapshot_clears_what_it_is_told_to},
 	{"what_does_not_fit_is_counted", "4", NEEDS_GPU, "0,3 kept", what_does_not_fit_is_counted},
 	{"fields_of_the_snapshot", "1.3", NEEDS_GPU, "1 1 1 1 65536 2 1 0", fields_of_the_snapshot},
 	{"types_of_queues", "1.3", NEEDS_GPU, "2 1 0", types_of_queues},
 	{"entries_are_strided", "4", NEEDS_GPU, "0 64,64,0 0 64,64,0 0 48,48,0",
-         entries_are_strided},
+	 entries_are_strided},
 	{"buffer_ends_too_early", "4", NEEDS_GPU, "EFAULT,1 0,3: 2 1 0N", buffer_ends_too_early},
 	{"destroyed_is_gone", "4", NEEDS_GPU, "0 0,2: 2 0", destroyed_is_gone},
 	{"disable_clears_new", "2.5", NEEDS_GPU, "0,2: 1 0", disable_clears_new},
 	{"event_of_a_new_queue", "4", NEEDS_GPU,
-         "dots=2 " NEW_QUEUE "1 " NEW_QUEUE "1 " NEW_QUEUE "0 EAGAIN,0,-,0", event_of_a_new_queue},
+	 "dots=2 " NEW_QUEUE "1 " NEW_QUEUE "1 " NEW_QUEUE "0 EAGAIN,0,-,0", event_of_a_new_queue},
 	{"event_of_a_destroyed_queue", "4", NEEDS_GPU, "dots=1 0,80000000,gpu,0 EAGAIN,0,-,0",
-         event_of_a_destroyed_queue},
+	 event_of_a_destroyed_queue},
 	{"order_of_events", "4", NEEDS_GPU,
-         NEW_QUEUE "0 0,80000000,gpu,0 0,800000000000,-,0 EAGAIN,0,-,0", order_of_events},
+	 NEW_QUEUE "0 0,80000000,gpu,0 0,800000000000,-,0 EAGAIN,0,-,0", order_of_events},
 	{"pending_events_at_enable", "2.3", NEEDS_GPU, "dots=0 " NEW_QUEUE "0 dots=1",
-         pending_events_at_enable},
+	 pending_events_at_enable},
 	{"info_of_a_new_queue", "1.2", NEEDS_GPU, "0,0 0,0 ENODATA,64 0,1: 0", info_of_a_new_queue},
 	{"device_snapshot", "4", NEEDS_GPU, "0 120 80000000,1,1002 0 120 0,1,1002 EFAULT",
-         device_snapshot},
+	 device_snapshot},
 	{"sysfs_queues", "5.2", NEEDS_GPU | NEEDS_SYSFS, "0 65536 1 -", sysfs_queues},
 	{0},
 };

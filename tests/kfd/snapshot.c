@@ -71,8 +71,8 @@ static void say_devices(pid_t pid, void *to, uint32_t room, uint32_t entry_size)
 	rc = trap(&args);
 	say("%s,%s,%u", answer(rc),
 	    args.device_snapshot.num_devices == count_gpus()
-	            ? "all"
-	            : answer(args.device_snapshot.num_devices),
+		    ? "all"
+		    : answer(args.device_snapshot.num_devices),
 	    args.device_snapshot.entry_size);
 }
 

@@ -15,10 +15,10 @@
 static long update(uint32_t id, uint64_t ring, uint32_t size, uint32_t percent, uint32_t priority)
 {
 	struct kfd_update_queue args = {.queue_id = id,
-	                                .ring_base_address = ring,
-	                                .ring_size = size,
-	                                .queue_percentage = percent,
-	                                .queue_priority = priority};
+					.ring_base_address = ring,
+					.ring_size = size,
+					.queue_percentage = percent,
+					.queue_priority = priority};
 
 	return kfd_ioctl(KFD_IOC_UPDATE_QUEUE, &args);
 }
@@ -149,16 +149,16 @@ static void own_session_beside_a_debugger(void)
 
 const struct kfd_case update_cases[] = {
 	{"update_that_is_wrong", "1.3", 0,
-         "EFAULT EINVAL EINVAL EFAULT EINVAL EFAULT EFAULT EINVAL", update_that_is_wrong},
+	 "EFAULT EINVAL EINVAL EFAULT EINVAL EFAULT EFAULT EINVAL", update_that_is_wrong},
 	{"update_with_another_ring", "1.3", NEEDS_GPU, "EFAULT runs", update_with_another_ring},
 	{"update_stops_and_starts", "1.3", NEEDS_GPU, "0 stands 0 right 0 stands 0 right",
-         update_stops_and_starts},
+	 update_stops_and_starts},
 	{"destroyed_while_at_0_percent", "1.3", NEEDS_GPU, "0 0 EFAULT",
-         destroyed_while_at_0_percent},
+	 destroyed_while_at_0_percent},
 	{"mask_that_is_wrong", "1.3", 0, "EINVAL EINVAL EFAULT EFAULT EFAULT", mask_that_is_wrong},
 	{"mask_is_taken", "1.3", NEEDS_GPU | NEEDS_HWS, "0 runs 0", mask_is_taken},
 	{"mask_parts_no_pair", "1.3", NEEDS_GPU | NEEDS_MES, "0 runs EINVAL", mask_is_taken},
 	{"own_session_beside_a_debugger", "2.2", NEEDS_NEW_RULE, "0 EALREADY 0 0 0 EPERM",
-         own_session_beside_a_debugger},
+	 own_session_beside_a_debugger},
 	{0},
 };

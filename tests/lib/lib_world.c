@@ -48,7 +48,7 @@ int lw_stop_load(struct lib_world *w, struct lw_load *load)
 {
 	load->pid = 0;
 	return w->vendor == LW_NVIDIA ? emu_load_stop(&load->is.nvidia)
-	                              : kfd_load_stop(&load->is.amd);
+				      : kfd_load_stop(&load->is.amd);
 }
 
 void lw_kill_load(struct lib_world *w, struct lw_load *load)
@@ -96,7 +96,7 @@ uint64_t lw_now_ms(void)
 }
 
 struct lw_load *lw_load_with(struct lib_world *w, const char *a, const char *b, const char *c,
-                             const char *d)
+			     const char *d)
 {
 	struct lw_load *load = &w->load[w->nloads++];
 	int r;
@@ -116,19 +116,19 @@ struct lw_load *lw_load_with(struct lib_world *w, const char *a, const char *b, 
 struct lw_load *lw_load(struct lib_world *w, const char *queues)
 {
 	return lw_load_with(w, w->vendor == LW_NVIDIA ? "--contexts" : "--queues", queues, NULL,
-	                    NULL);
+			    NULL);
 }
 
 static uint64_t lw_run_ns(struct lib_world *w, pid_t pid)
 {
 	return w->vendor == LW_NVIDIA ? emu_group_sum(&w->nvidia, pid, "run_ns")
-	                              : kfd_emu_process_sum(&w->amd, pid, "run_ns");
+				      : kfd_emu_process_sum(&w->amd, pid, "run_ns");
 }
 
 unsigned lw_held(struct lib_world *w, pid_t pid)
 {
 	return w->vendor == LW_NVIDIA ? emu_groups_held(&w->nvidia, pid)
-	                              : (unsigned)kfd_emu_process_sum(&w->amd, pid, "suspended");
+				      : (unsigned)kfd_emu_process_sum(&w->amd, pid, "suspended");
 }
 
 void lw_must_run(struct lib_world *w, pid_t pid)

@@ -79,7 +79,7 @@ uint64_t lw_now_ms(void);
 
 /* Options of rm-load or kfd-load, up to NULL: three words at most. */
 struct lw_load *lw_load_with(struct lib_world *w, const char *a, const char *b, const char *c,
-                             const char *d);
+			     const char *d);
 
 /* A load that keeps this number of compute queues busy. */
 struct lw_load *lw_load(struct lib_world *w, const char *queues);
@@ -108,7 +108,7 @@ static inline struct gpreempt *lw_open(pid_t pid)
                                                                                            \
 		if (got_ != (expected))                                                    \
 			fail_msg("%s: %d instead of %d: %s", #call, got_, (int)(expected), \
-			         gpreempt_why(g));                                         \
+				 gpreempt_why(g));                                         \
 	} while (0)
 
 /* The n-th queue that computes. */

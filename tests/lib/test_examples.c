@@ -8,8 +8,8 @@ LIB_TEST(list_shows_the_queues)
 	const char *type = w->vendor == LW_NVIDIA ? "compute" : "aql";
 
 	assert_int_equal(lw_sh("test $(%slist %d | grep -c '^queue [0-9]* on .*: %s') = 2",
-	                       EXAMPLES, load->pid, type),
-	                 0);
+			       EXAMPLES, load->pid, type),
+			 0);
 	assert_int_equal(lw_sh("%slist 4194303 2>&1 | grep -q 'no process 4194303'", EXAMPLES), 0);
 	assert_int_equal(lw_sh("%slist 2>/dev/null", EXAMPLES), 2);
 	LW_ENDS_RIGHT(w, load);
@@ -21,13 +21,13 @@ LIB_TEST(hold_holds_while_a_command_runs)
 
 	/* Seen by another example, which looks from within. */
 	assert_int_equal(lw_sh("%shold %d sh -c 'exit 7' 2>&1 | grep -q '2 queues are held'",
-	                       EXAMPLES, load->pid),
-	                 0);
+			       EXAMPLES, load->pid),
+			 0);
 	assert_int_equal(lw_sh("%shold %d sh -c 'exit 7' 2>/dev/null", EXAMPLES, load->pid), 7);
 	if (w->vendor == LW_NVIDIA) /* AMD takes one debugger at a time */
 		assert_int_equal(lw_sh("test $(%shold %d %slist %d 2>/dev/null | grep -c held) = 2",
-		                       EXAMPLES, load->pid, EXAMPLES, load->pid),
-		                 0);
+				       EXAMPLES, load->pid, EXAMPLES, load->pid),
+				 0);
 	assert_int_equal(lw_held(w, load->pid), 0);
 	assert_int_equal(lw_sh("%shold %d /nonexistent 2>/dev/null", EXAMPLES, load->pid), 127);
 	assert_int_equal(lw_sh("%shold $$ true 2>&1 | grep -q 'no queues'", EXAMPLES), 0);
@@ -42,8 +42,8 @@ LIB_TEST(watch_says_how_they_change)
 	assert_int_equal(
 		lw_sh("%swatch %d 0.3 | grep -q ' samples, .*: stable'", EXAMPLES, load->pid), 0);
 	assert_int_equal(lw_sh("%swatch %d 0.1 | grep -q ': 2 to 2 .*, 0 came, 0 went'", EXAMPLES,
-	                       load->pid),
-	                 0);
+			       load->pid),
+			 0);
 	LW_ENDS_RIGHT(w, load);
 }
 

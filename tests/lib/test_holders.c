@@ -107,7 +107,7 @@ static bool holds_one_that_comes(struct lib_world *w, const char *after_ms)
 LIB_TEST_ON(queues_that_come_later_are_held_as_well, nvidia)
 {
 	assert_true(holds_one_that_comes(w, "500") || holds_one_that_comes(w, "3000") ||
-	            holds_one_that_comes(w, "15000"));
+		    holds_one_that_comes(w, "15000"));
 }
 
 LIB_TEST(a_held_process_may_end)

@@ -32,7 +32,7 @@ static void add_sample(struct made_up *m, unsigned n, const uint32_t *id)
 	add_sample(m, sizeof(uint32_t[]){__VA_ARGS__} / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
 
 static void assert_count(const struct gpreempt_count *c, unsigned min, unsigned max, unsigned came,
-                         unsigned went, double average)
+			 unsigned went, double average)
 {
 	assert_int_equal(c->min, min);
 	assert_int_equal(c->max, max);
@@ -220,8 +220,8 @@ LIB_TEST_ON(changing_queues_are_counted, amd)
 	assert_int_equal(s->nsightings, 3);
 	for (unsigned i = 0; i < 3; i++) /* the first was destroyed, the last came later */
 		assert_int_equal(s->sighting[i].samples, s->sighting[i].id == 0   ? 2
-		                                         : s->sighting[i].id == 1 ? 4
-		                                                                  : 3);
+							 : s->sighting[i].id == 1 ? 4
+										  : 3);
 	gpreempt_statistics_free(s);
 	gpreempt_history_free(&history);
 	lw_close(g);
@@ -254,7 +254,7 @@ static void check_made_again(struct target *t, unsigned flags)
 	assert_int_equal(s->nsightings, 3);
 	for (unsigned i = 0; i < 2; i++) { /* a ring that has moved would tell, too */
 		assert_int_equal(history.snapshot[1].queue[i].ring_address,
-		                 history.snapshot[2].queue[i].ring_address);
+				 history.snapshot[2].queue[i].ring_address);
 		assert_true(history.snapshot[0].queue[i].serial);
 	}
 	gpreempt_statistics_free(s);
@@ -303,7 +303,7 @@ LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd)
 	assert_int_equal(s->all.max, 3);
 	/* What came and did not go is still there. */
 	assert_int_equal(history.snapshot[0].n + s->all.came - s->all.went,
-	                 history.snapshot[history.n - 1].n);
+			 history.snapshot[history.n - 1].n);
 	gpreempt_statistics_free(s);
 	gpreempt_history_free(&history);
 	lw_close(g);
@@ -347,7 +347,7 @@ static bool sees_one_come(struct lib_world *w, const char *after_ms)
 LIB_TEST_ON(a_queue_that_came_is_counted, nvidia)
 {
 	assert_true(sees_one_come(w, "1000") || sees_one_come(w, "5000") ||
-	            sees_one_come(w, "20000"));
+		    sees_one_come(w, "20000"));
 }
 
 struct killing {

@@ -25,7 +25,7 @@ LIB_TEST(all_queues_are_listed)
 		assert_non_null(gpreempt_device_name(g, queue[i].device));
 		for (int k = 0; k < i; k++)
 			assert_true(queue[k].id != queue[i].id ||
-			            queue[k].device != queue[i].device);
+				    queue[k].device != queue[i].device);
 	}
 	/* Also where there is no room for all. */
 	LW_CALL(g, gpreempt_get_all_queues(g, &first, 1), n);

@@ -393,7 +393,7 @@ SELF_TEST(several_threads_take_turns)
 	add_queues(2);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, hold_often, lw_open(getpid())),
-		                 0);
+				 0);
 	for (unsigned k = 0; k < 20; k++)
 		submit_all();
 	for (unsigned i = 0; i < 3; i++) {

@@ -81,12 +81,12 @@ struct gp_observation gw_settled(struct gpu_world *w, uint32_t handle)
 }
 
 struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t handle,
-                             uint32_t slice_us)
+			     uint32_t slice_us)
 {
 	struct gp_action a = {.handle = handle, .slice_us = slice_us};
 	int r = what == GW_HOLD      ? gp_gpu_hold(w->gpu, gw_now(), &a, 1)
-	        : what == GW_RELEASE ? gp_gpu_release(w->gpu, gw_now(), &a, 1)
-	                             : gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
+		: what == GW_RELEASE ? gp_gpu_release(w->gpu, gw_now(), &a, 1)
+				     : gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
 
 	assert_int_equal(r, 0);
 	assert_int_equal(a.status, -EINPROGRESS);

@@ -51,7 +51,7 @@ enum gw_action { GW_HOLD, GW_RELEASE, GW_SLICE };
 
 /* Asks for it, and waits for its end; the observation then. */
 struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t handle,
-                             uint32_t slice_us);
+			     uint32_t slice_us);
 
 /* GPU time that the process's compute groups had so far. */
 static inline uint64_t gw_run_ns(struct gpu_world *w, pid_t pid)

@@ -2,7 +2,7 @@
 #include "hand_made.h"
 
 static uint32_t hand_alloc_here(int fd, uint32_t client, const struct hand_order *o,
-                                uint32_t *handle)
+				uint32_t *handle)
 {
 	struct nv0080_alloc device = {.device_id = o->engine};
 	struct nv_memory_alloc memory = {.size = o->value};
@@ -75,7 +75,7 @@ static void hand_obey(int in, int out)
 		case HAND_CLOSE: a.status = (uint32_t)close(fd); break;
 		case HAND_ALLOC:
 			a.status = hand_alloc_here(fd, o.class == NV01_ROOT_CLIENT ? 0 : client, &o,
-			                           &a.handle);
+						   &a.handle);
 			if (o.class == NV01_ROOT_CLIENT)
 				client = a.handle;
 			break;
@@ -83,7 +83,7 @@ static void hand_obey(int in, int out)
 		case HAND_SLICE:
 			a.status =
 				rm_call_control(fd, client, o.handle, NVA06C_CTRL_CMD_SET_TIMESLICE,
-			                        &slice, sizeof slice);
+						&slice, sizeof slice);
 			break;
 		case HAND_BORROW: a.status = hand_borrow((pid_t)o.value, borrowed); break;
 		case HAND_GIVE_BACK:
@@ -131,13 +131,13 @@ void hand_start(struct hand *h)
 }
 
 uint32_t hand_alloc(struct hand *h, uint32_t parent, uint32_t class, uint32_t handle,
-                    uint32_t engine)
+		    uint32_t engine)
 {
 	return hand_tell(h, (struct hand_order){.call = HAND_ALLOC,
-	                                        .parent = parent,
-	                                        .class = class,
-	                                        .handle = handle,
-	                                        .engine = engine});
+						.parent = parent,
+						.class = class,
+						.handle = handle,
+						.engine = engine});
 }
 
 void hand_client(struct hand *h)
@@ -152,7 +152,7 @@ void hand_group(struct hand *h, uint32_t handle, unsigned channels)
 	hand_alloc(h, h->device, KEPLER_CHANNEL_GROUP_A, handle, NV2080_ENGINE_TYPE_GR0);
 	for (unsigned i = 0; i < channels; i++) {
 		hand_alloc(h, handle, HOPPER_CHANNEL_GPFIFO_A, handle + 1 + 2 * i,
-		           NV2080_ENGINE_TYPE_GR0);
+			   NV2080_ENGINE_TYPE_GR0);
 		hand_alloc(h, handle + 1 + 2 * i, HOPPER_COMPUTE_A, handle + 2 + 2 * i, 0);
 	}
 }

@@ -47,7 +47,7 @@ uint32_t hand_tell(struct hand *h, struct hand_order o);
 /* Starts it; it has nothing open yet, also nothing of ours. */
 void hand_start(struct hand *h);
 uint32_t hand_alloc(struct hand *h, uint32_t parent, uint32_t class, uint32_t handle,
-                    uint32_t engine);
+		    uint32_t engine);
 
 static inline void hand_open(struct hand *h)
 {

@@ -130,7 +130,7 @@ GPU_TEST(a_slice_beyond_the_bounds_is_refused_at_once)
 	gw_load(&load);
 	gw_open(w);
 	a = (struct gp_action){.handle = gw_attach(w, load.pid),
-	                       .slice_us = w->gpu->info.slice_max_us + 1};
+			       .slice_us = w->gpu->info.slice_max_us + 1};
 	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
 	assert_int_equal(a.status, -EINVAL);
 	assert_int_equal(gw_act(w, GW_SLICE, a.handle, w->gpu->info.slice_max_us).failed, 0);

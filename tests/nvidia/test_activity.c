@@ -18,7 +18,7 @@ GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle)
 	uint32_t busy_handle, idle_handle;
 
 	assert_int_equal(emu_load_start(&busy, "--kernel-us", "500", "--period-us", "1000", NULL),
-	                 0);
+			 0);
 	assert_int_equal(emu_load_start(&idle, "--idle", NULL), 0);
 	gw_open(w);
 	assert_true(w->gpu->info.caps & GP_CAP_ACTIVITY);

@@ -31,10 +31,10 @@ GPU_TEST(news_are_announced)
 	(void)!read(news.fd, &ignored, sizeof ignored);
 	gw_load(&load);
 	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
-	        gw_sees(w, load.pid, NULL));
+		gw_sees(w, load.pid, NULL));
 	pid = gw_kill(&load);
 	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
-	        !gw_sees(w, pid, NULL));
+		!gw_sees(w, pid, NULL));
 }
 
 /* A process as CUDA begins it; how long it had a group without a slice of its own. */

@@ -11,7 +11,7 @@ static const char *const command[KINDS] = {"set_timeslice", "disable"};
 static void ask(struct gpu_world *w, int kind, struct gp_action *a)
 {
 	int r = kind == SLICE ? gp_gpu_set_slice(w->gpu, gw_now(), a, 1)
-	                      : gp_gpu_hold(w->gpu, gw_now(), a, 1);
+			      : gp_gpu_hold(w->gpu, gw_now(), a, 1);
 
 	assert_int_equal(r, 0);
 	assert_int_equal(a->status, -EINPROGRESS);
@@ -74,7 +74,7 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 	for (unsigned i = 0; i < sizeof error / sizeof *error; i++)
 		for (int kind = 0; kind < KINDS; kind++) {
 			emu_control(&w->emu, "fault %s 0x%x %d", command[kind], error[i].status,
-			            ALWAYS);
+				    ALWAYS);
 			ask(w, kind, &a);
 			o = outcome(w, a.handle);
 			assert_int_equal(o.failed, error[i].code);
@@ -230,7 +230,7 @@ GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works)
 GPU_TEST(commands_that_the_driver_does_not_know_are_done_without)
 {
 	static const char *const optional[] = {"pids", "channel_state", "build_version",
-	                                       "preemption_mode"};
+					       "preemption_mode"};
 	struct emu_load load;
 	uint32_t handle;
 
@@ -249,7 +249,7 @@ GPU_TEST(commands_that_the_driver_does_not_know_are_done_without)
 GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 {
 	static const char *const asked[] = {"handle_info", "child_handle", "gpu_id", "get_info",
-	                                    "get_timeslice"};
+					    "get_timeslice"};
 	struct emu_load load;
 	uint32_t handle;
 

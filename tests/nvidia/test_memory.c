@@ -23,7 +23,7 @@ static void memory_is_free_after_the_end(struct gpu_world *w, struct emu_load *l
 static void start(struct gpu_world *w, struct emu_load *load, const char *contexts)
 {
 	assert_int_equal(emu_load_start(load, "--memory", GIGABYTES, "--contexts", contexts, NULL),
-	                 0);
+			 0);
 	gw_open(w);
 }
 

@@ -96,7 +96,7 @@ static uint64_t slice(struct gpu_world *w, pid_t pid)
 static void start_lc(struct emu_load *load)
 {
 	assert_int_equal(emu_load_start(load, "--kernel-us", "100", "--period-us", "3000", NULL),
-	                 0);
+			 0);
 }
 
 static void start_be(struct emu_load *load)

@@ -83,7 +83,7 @@ GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 		struct gp_error err = {0};
 
 		changed += emu_groups_held(&w->emu, load.pid) ||
-		           emu_group_sum(&w->emu, load.pid, "slice_us") != 2ul * 2048;
+			   emu_group_sum(&w->emu, load.pid, "slice_us") != 2ul * 2048;
 		if (gp_backend_undo(&gp_nvidia_ops, &undo, &err))
 			fail_msg("%s", err.text);
 		is_as_cuda_left_it(w, load.pid, 2);
@@ -293,7 +293,7 @@ GPU_TEST(a_record_of_a_process_that_ended_says_so)
 	kill(load.pid, SIGKILL);
 	GW_WAIT(!gw_sees(w, load.pid, NULL));
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL),
-	                 -ESRCH); /* not waited for yet */
+			 -ESRCH); /* not waited for yet */
 	emu_load_wait(&load);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ESRCH);
 	assert_true(err.text[0]);
@@ -351,7 +351,7 @@ GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 	emu_load_kill(&load);
 	bad.pid = 0x3fffff;
 	GW_WAIT(gp_backend_undo(&gp_nvidia_ops, &bad, NULL) ==
-	        -ESRCH); /* when its file is closed */
+		-ESRCH); /* when its file is closed */
 	emu_load_kill(&other);
 }
 

@@ -36,13 +36,13 @@ static int take_away(char *at, size_t page)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register range = {.range = {(uintptr_t)at, page},
-	                                .mode = UFFDIO_REGISTER_MODE_MISSING};
+					.mode = UFFDIO_REGISTER_MODE_MISSING};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
 		exit(CANNOT);
 	if (mmap(at, page, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1,
-	         0) != at ||
+		 0) != at ||
 	    ioctl(fd, UFFDIO_REGISTER, &range))
 		exit(CANNOT);
 	return fd;

@@ -42,7 +42,7 @@ TEST(a_process_is_what_it_is)
 TEST(only_what_is_wanted_is_read)
 {
 	static const uint32_t info[] = {GP_PROCINFO_CGROUP, GP_PROCINFO_EXE, GP_PROCINFO_COMM,
-	                                GP_PROCINFO_CMDLINE, GP_PROCINFO_ENVIRON};
+					GP_PROCINFO_CMDLINE, GP_PROCINFO_ENVIRON};
 	struct target t = start_target("plain", 0);
 
 	for (unsigned i = 0; i < sizeof info / sizeof *info; i++) {
@@ -143,7 +143,7 @@ static int look_as_nobody(const struct target *own, const struct target *roots)
 	gp_procinfo_drop(f);
 	f = info_of(roots->pid, roots->start_time, GP_PROCINFO_ALL);
 	wrong |= f->known & memory || !(f->known & GP_PROCINFO_USER) ||
-	         !(f->known & GP_PROCINFO_COMM);
+		 !(f->known & GP_PROCINFO_COMM);
 	gp_procinfo_drop(f);
 	return wrong;
 }

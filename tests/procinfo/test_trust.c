@@ -126,7 +126,7 @@ TEST(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted)
 static void make_cgroup(char *path, size_t size)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
-	                                    "/sys/fs/cgroup/systemd"};
+					    "/sys/fs/cgroup/systemd"};
 
 	for (unsigned i = 0; i < 3; i++) {
 		char procs[128];
@@ -186,7 +186,7 @@ TEST(a_cgroup_is_trusted_where_only_root_can_make_one)
 	assert_true(join(cgroup, pid));
 	assert_true(is_cgroup_trusted(pid, end));
 	assert_int_equal(chown(cgroup, NOBODY, NOBODY),
-	                 0); /* handed to a user: it keeps its name */
+			 0); /* handed to a user: it keeps its name */
 	assert_true(is_cgroup_trusted(pid, end));
 	assert_true(join(inner, pid)); /* but in it he may make what he likes */
 	assert_false(is_cgroup_trusted(pid, "/inner"));

@@ -325,18 +325,18 @@ static void *serve(void *arg)
 	char path[sizeof w->path], hint_path[sizeof w->hint_path];
 	struct gp_rpc_socket sockets[] = {
 		{.path = w->fd > 0 ? NULL : path,
-	         .fd = w->fd,
-	         .mode = 0600,
-	         .gid = (gid_t)-1,
-	         .method = control_methods,
-	         .nmethods = sizeof control_methods / sizeof *control_methods,
-	         .limits = complete(w->limits)},
+		 .fd = w->fd,
+		 .mode = 0600,
+		 .gid = (gid_t)-1,
+		 .method = control_methods,
+		 .nmethods = sizeof control_methods / sizeof *control_methods,
+		 .limits = complete(w->limits)},
 		{.path = hint_path,
-	         .mode = 0666,
-	         .gid = (gid_t)-1,
-	         .method = hint_methods,
-	         .nmethods = sizeof hint_methods / sizeof *hint_methods,
-	         .limits = complete((struct gp_rpc_limits){0})},
+		 .mode = 0666,
+		 .gid = (gid_t)-1,
+		 .method = hint_methods,
+		 .nmethods = sizeof hint_methods / sizeof *hint_methods,
+		 .limits = complete((struct gp_rpc_limits){0})},
 	};
 	struct gp_rpc_config config = {
 		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w};

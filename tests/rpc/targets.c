@@ -2,7 +2,7 @@
 #include "targets.h"
 
 int ask_target(struct gp_client *client, struct json_object *target, const int *fd,
-               struct json_object **result, struct gp_error *err)
+	       struct json_object **result, struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object();
 
@@ -35,7 +35,7 @@ void assert_taken(struct gp_client *client, struct json_object *target, const in
 }
 
 void assert_refused(struct gp_client *client, struct json_object *target, const int *fd, int code,
-                    const char *words)
+		    const char *words)
 {
 	struct gp_error err;
 

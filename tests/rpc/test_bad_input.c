@@ -69,11 +69,11 @@ static const struct {
 	{GP_RPC_UNKNOWN_METHOD, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\"}"},
 	{GP_RPC_UNKNOWN_METHOD, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xe2\x82\xac\\n\"}"},
 	{GP_RPC_INVALID_PARAMS,
-         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":\"1\"}}"},
+	 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":\"1\"}}"},
 	{GP_RPC_INVALID_PARAMS,
-         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":-1}}"},
+	 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":-1}}"},
 	{GP_RPC_INVALID_PARAMS,
-         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":1,\"v\":1}}"},
+	 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":1,\"v\":1}}"},
 };
 
 WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer)
@@ -101,7 +101,7 @@ static void raw_say_id(int fd, int length)
 	char line[256];
 
 	snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":\"%0*d\",\"method\":\"echo\"}",
-	         length, 0);
+		 length, 0);
 	raw_say(fd, line);
 }
 

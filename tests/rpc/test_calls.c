@@ -19,7 +19,7 @@ WORLD_TEST(a_call_is_answered)
 	json_object_put(result);
 	result = ask(client, "hello", object("{\"version\":1}"));
 	assert_string_equal(json_object_get_string(json_object_object_get(result, "server")),
-	                    "world 1.0");
+			    "world 1.0");
 	json_object_put(result);
 	gp_client_close(client);
 }
@@ -44,7 +44,7 @@ WORLD_TEST(answers_may_come_later_and_in_any_order)
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"method\":\"echo\"}");
 	json = raw_hear(fd);
 	assert_string_equal(gp_json_text(json, NULL),
-	                    "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"result\":{}}");
+			    "{\"jsonrpc\":\"2.0\",\"id\":\"two\",\"result\":{}}");
 	json_object_put(json);
 	await_counter(other, "kept", 1);
 	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
@@ -73,12 +73,12 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 
 		json_object_object_add(params, "errno", json_object_new_int(table[i].error));
 		assert_int_equal(gp_client_call(client, "fail", params, NULL, 0, NULL, &err),
-		                 -table[i].error);
+				 -table[i].error);
 		assert_string_equal(err.text, "it failed, as you asked");
 		snprintf(line, sizeof line,
-		         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fail\",\"params\":"
-		         "{\"errno\":%d}}",
-		         table[i].error);
+			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fail\",\"params\":"
+			 "{\"errno\":%d}}",
+			 table[i].error);
 		raw_say(fd, line);
 		assert_error(fd, table[i].code);
 	}
@@ -96,7 +96,7 @@ WORLD_TEST(a_wrong_name_gets_a_suggestion)
 	err = (struct gp_error){0};
 	assert_int_equal(gp_client_call(client, "reboot", NULL, NULL, 0, NULL, &err), -ENOSYS);
 	assert_string_equal(err.text,
-	                    "method 'reboot' is not known; hello lists the available methods");
+			    "method 'reboot' is not known; hello lists the available methods");
 	gp_client_close(client);
 }
 
@@ -106,14 +106,14 @@ WORLD_TEST(other_versions_are_refused_with_those_there_are)
 	struct json_object *json, *data;
 
 	raw_say(fd,
-	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":2}}");
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":2}}");
 	json = raw_hear_error(fd, GP_RPC_VERSION_UNKNOWN);
 	data = json_object_object_get(json_object_object_get(json, "error"), "data");
 	assert_string_equal(gp_json_text(data, NULL),
-	                    "{\"versions\":[1],\"errno\":\"EPROTONOSUPPORT\"}");
+			    "{\"versions\":[1],\"errno\":\"EPROTONOSUPPORT\"}");
 	json_object_put(json);
 	raw_say(fd,
-	        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hello\",\"params\":{\"version\":1}}");
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hello\",\"params\":{\"version\":1}}");
 	raw_hear_result(fd, 2);
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"hello\"}");
 	assert_error(fd, GP_RPC_INVALID_PARAMS);
@@ -189,7 +189,7 @@ WORLD_TEST(events_go_to_those_who_want_them)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(gp_client_next(wants, WAIT_MS, &event, &err), 0);
 		assert_string_equal(json_object_get_string(json_object_object_get(event, "method")),
-		                    "event");
+				    "event");
 		assert_int_equal(number(json_object_object_get(event, "params"), "number"), i == 2);
 		json_object_put(event);
 	}
@@ -235,7 +235,7 @@ WORLD_TEST(who_does_not_wait_is_answered_in_any_order)
 	assert_int_equal(gp_client_begin(w->path, &client, &err), 0);
 	assert_int_equal(gp_client_answer(client, &answer, &err), -EAGAIN);
 	assert_int_equal(gp_client_ask(client, "hello", object("{\"version\":1}"), &hello, &err),
-	                 0);
+			 0);
 	assert_int_equal(gp_client_ask(client, "keep", NULL, &kept, &err), 0);
 	assert_int_equal(gp_client_ask(client, "fail", object("{\"errno\":1}"), &failed, &err), 0);
 	answer = next_answer(client);

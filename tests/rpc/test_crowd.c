@@ -55,8 +55,8 @@ WORLD_TEST(two_hundred_clients_get_their_own_answers)
 	bystander_start(&beside, w);
 	for (unsigned i = 0; i < THREADS; i++) {
 		part[i] = (struct part){.world = w,
-		                        .from = i * CLIENTS / THREADS,
-		                        .to = (i + 1) * CLIENTS / THREADS};
+					.from = i * CLIENTS / THREADS,
+					.to = (i + 1) * CLIENTS / THREADS};
 		assert_int_equal(pthread_create(&part[i].thread, NULL, crowd, &part[i]), 0);
 	}
 	bystander_goes_on(&beside, 20);
@@ -89,7 +89,7 @@ WORLD_TEST(two_hundred_subscribers_hear_everything)
 			if (gp_client_next(client[i], WAIT_MS, &event, &err))
 				fail_msg("client %u, event %u: %s", i, n, err.text);
 			assert_int_equal(number(json_object_object_get(event, "params"), "number"),
-			                 n % 5);
+					 n % 5);
 			json_object_put(event);
 		}
 		gp_client_close(client[i]);

@@ -50,7 +50,7 @@ WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
 		int fd = raw_connect(w->path), files[] = {fd, 0, 1};
 
 		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\",\"params\":"
-		            "{\"bits\":1}}");
+			    "{\"bits\":1}}");
 		raw_send_files(fd, "{\"jsonrpc\"", files, 2);
 		raw_hear_result(fd, 1);
 		shutdown(fd, SHUT_RDWR); /* the server holds a copy of this end */
@@ -139,7 +139,7 @@ TEST(a_socket_that_nobody_answers_is_replaced)
 	assert_int_equal(s.st_mode & 0777, 0666);
 	world_stop(&w);
 	assert_int_equal(stat(w.path, &s),
-	                 -1); /* nor is the folder there: nothing was left in it */
+			 -1); /* nor is the folder there: nothing was left in it */
 	assert_int_equal(stat(w.folder, &s), -1);
 }
 

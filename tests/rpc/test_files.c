@@ -41,11 +41,11 @@ WORLD_TEST(files_come_with_their_line)
 
 	for (unsigned n = 0; n <= GP_RPC_FDS_MAX; n++) {
 		assert_int_equal(gp_client_call(client, "files", NULL, file + 1, n, &result, &err),
-		                 0);
+				 0);
 		assert_int_equal(json_object_array_length(result), n);
 		for (unsigned i = 0; i < n; i++)
 			assert_int_equal(json_object_get_int(json_object_array_get_idx(result, i)),
-			                 i + 1);
+					 i + 1);
 		json_object_put(result);
 	}
 	assert_int_equal(gp_client_call(client, "files", NULL, file, 5, &result, &err), -EINVAL);

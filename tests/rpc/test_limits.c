@@ -160,7 +160,7 @@ TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
 
 /* How many events came, and how many it says were lost: just there where they are missing. */
 static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, uint64_t *came,
-                        uint64_t *lost)
+			uint64_t *lost)
 {
 	*came = *lost = 0;
 	while (*came + *lost < all) {
@@ -169,13 +169,13 @@ static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, 
 
 		if (gp_client_next(reader, WAIT_MS, &event, &err))
 			fail_msg("after %llu and %llu lost: %s", (unsigned long long)*came,
-			         (unsigned long long)*lost, err.text);
+				 (unsigned long long)*lost, err.text);
 		if (strcmp(json_object_get_string(json_object_object_get(event, "method")),
-		           "lost") == 0)
+			   "lost") == 0)
 			*lost += number(json_object_object_get(event, "params"), "count");
 		else
 			assert_int_equal(number(json_object_object_get(event, "params"), "serial"),
-			                 first + (*came)++ + *lost);
+					 first + (*came)++ + *lost);
 		json_object_put(event);
 	}
 }
@@ -214,7 +214,7 @@ WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 
 	for (unsigned i = 0; i < 100; i++)
 		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"blob\",\"params\":"
-		            "{\"bytes\":100000}}");
+			    "{\"bytes\":100000}}");
 	await_counter(other, "output", 100000);
 	assert_in_range(ask_counter(other, "output"), 0, 400000);
 	for (unsigned i = 0; i < 100; i++) /* and when it reads, gets all of them */
@@ -229,7 +229,7 @@ WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 	int fd = raw_connect(w->path);
 
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"blob\",\"params\":"
-	            "{\"bytes\":4000000}}");
+		    "{\"bytes\":4000000}}");
 	raw_hear_end(fd);
 	assert_int_equal(ask_counter(other, "cut_off"), 1);
 	gp_client_close(other);
@@ -318,7 +318,7 @@ TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
 
 	raw_send(half, ECHO, 10);
 	raw_say(listens, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\",\"params\":"
-	                 "{\"bits\":1}}");
+			 "{\"bits\":1}}");
 	raw_hear_result(listens, 1);
 	raw_say(waits, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"keep\"}");
 	raw_hear_end(idle);

@@ -102,7 +102,7 @@ WORLD_TEST(a_thread_is_not_a_process)
 	fd = (int)syscall(SYS_pidfd_open, thread.tid, O_EXCL /* PIDFD_THREAD, Linux 6.9 */);
 	if (fd >= 0) {
 		assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH,
-		               "use the pid of its process");
+			       "use the pid of its process");
 		close(fd);
 	}
 	pthread_barrier_wait(&thread.turn);

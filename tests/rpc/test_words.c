@@ -136,9 +136,9 @@ TEST(bytes_become_utf8)
 		{"", ""},
 		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
 		{"a\xff"
-	         "b",
-	         "a\xef\xbf\xbd"
-	         "b"},
+		 "b",
+		 "a\xef\xbf\xbd"
+		 "b"},
 		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"}, /* cut off */
 		{"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"}, /* a longer form */
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
@@ -150,7 +150,7 @@ TEST(bytes_become_utf8)
 		assert_string_equal(json_object_get_string(json), table[i].text);
 		assert_true(gp_utf8_valid(json_object_get_string(json)));
 		assert_int_equal(gp_utf8_valid(table[i].bytes),
-		                 strcmp(table[i].bytes, table[i].text) == 0);
+				 strcmp(table[i].bytes, table[i].text) == 0);
 		json_object_put(json);
 	}
 }
@@ -171,8 +171,8 @@ TEST(names_of_errors_come_back)
 static struct json_object *params(void)
 {
 	return object("{\"n\":7,\"big\":18446744073709551615,\"minus\":-1,\"half\":0.5,\"no\":null,"
-	              "\"yes\":true,\"word\":\"be\",\"list\":[1,2,3],\"map\":{\"a\":1},"
-	              "\"empty\":\"\",\"bell\":\"\\u0007\"}");
+		      "\"yes\":true,\"word\":\"be\",\"list\":[1,2,3],\"map\":{\"a\":1},"
+		      "\"empty\":\"\",\"bell\":\"\\u0007\"}");
 }
 
 #define assert_sentence(call, words)                                                         \
@@ -224,8 +224,8 @@ TEST(wrong_parameters_are_explained)
 	bool b, has;
 
 	assert_sentence(gp_params_u64(p, "n", 0, 6, &n, &has, &err),
-	                "'n' must be a whole number from "
-	                "0 to 6");
+			"'n' must be a whole number from "
+			"0 to 6");
 	assert_sentence(gp_params_u64(p, "n", 8, 9, &n, &has, &err), "from 8 to 9");
 	assert_sentence(gp_params_u64(p, "n", 8, UINT64_MAX, &n, &has, &err), "8 or more");
 	assert_sentence(gp_params_u64(p, "big", 0, INT64_MAX, &n, &has, &err), "whole number");

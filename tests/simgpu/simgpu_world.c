@@ -26,18 +26,18 @@ pid_t world_spawn(char *const argv[])
 }
 
 void world_start_server(struct world *w, const char *model, const char *activity,
-                        const char *devices)
+			const char *devices)
 {
 	char *argv[] = {(char *)(uintptr_t)SIMGPU,
-	                (char *)(uintptr_t) "--device",
-	                (char *)(uintptr_t)model,
-	                (char *)(uintptr_t) "--activity",
-	                (char *)(uintptr_t)activity,
-	                (char *)(uintptr_t) "--devices",
-	                (char *)(uintptr_t)devices,
-	                (char *)(uintptr_t) "--socket",
-	                w->path,
-	                NULL};
+			(char *)(uintptr_t) "--device",
+			(char *)(uintptr_t)model,
+			(char *)(uintptr_t) "--activity",
+			(char *)(uintptr_t)activity,
+			(char *)(uintptr_t) "--devices",
+			(char *)(uintptr_t)devices,
+			(char *)(uintptr_t) "--socket",
+			w->path,
+			NULL};
 
 	w->server = world_spawn(argv);
 }
@@ -82,14 +82,14 @@ void world_end(struct world *w)
 pid_t world_load(struct world *w, const char *kernel, const char *name)
 {
 	char *argv[] = {(char *)(uintptr_t)GPREEMPT,
-	                (char *)(uintptr_t) "simload",
-	                (char *)(uintptr_t) "--kernel",
-	                (char *)(uintptr_t)kernel,
-	                (char *)(uintptr_t) "--name",
-	                (char *)(uintptr_t)name,
-	                (char *)(uintptr_t) "--memory",
-	                (char *)(uintptr_t) "12",
-	                NULL};
+			(char *)(uintptr_t) "simload",
+			(char *)(uintptr_t) "--kernel",
+			(char *)(uintptr_t)kernel,
+			(char *)(uintptr_t) "--name",
+			(char *)(uintptr_t)name,
+			(char *)(uintptr_t) "--memory",
+			(char *)(uintptr_t) "12",
+			NULL};
 
 	assert_true(w->nprograms < WORLD_PROGRAMS);
 	return w->program[w->nprograms++] = world_spawn(argv);

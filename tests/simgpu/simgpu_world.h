@@ -55,7 +55,7 @@ static inline void pause_shortly(void)
 /* Starts a program whose first line is `ready`, and waits for that. Dies with the test. */
 pid_t world_spawn(char *const argv[]);
 void world_start_server(struct world *w, const char *model, const char *activity,
-                        const char *devices);
+			const char *devices);
 void world_begin(struct world *w, const char *model, const char *activity);
 void world_kill(pid_t *pid, int number);
 void world_end(struct world *w);

@@ -15,7 +15,7 @@ TEST(a_program_is_found_as_what_it_is)
 	gpu = world_open(0);
 	assert_string_equal(gpu->info.name, "simulated H200 #0");
 	assert_int_equal(gpu->info.caps,
-	                 GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
+			 GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(world_count(gpu), 0);
 	pid = world_load(&w, "10ms", "train");
 	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 1);
@@ -130,8 +130,8 @@ TEST(what_is_not_told_is_not_known)
 		{"none", 0, 0},
 		{"sampled", GP_CAP_ACTIVITY, GP_KNOWN_ACTIVE | GP_KNOWN_RUN},
 		{"exact", GP_CAP_ACTIVITY,
-	         GP_KNOWN_ACTIVE | GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_PENDING | GP_KNOWN_RUN |
-	                 GP_KNOWN_RUNNING},
+		 GP_KNOWN_ACTIVE | GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_PENDING | GP_KNOWN_RUN |
+			 GP_KNOWN_RUNNING},
 	};
 
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -29,7 +29,7 @@ static int shown_fd = -1;
 static int make_state(enum lie lie, uint64_t seed)
 {
 	int fd = shown_fd >= 0 ? dup(shown_fd)
-	                       : memfd_create("liar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+			       : memfd_create("liar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t size = lie == LIE_SMALL ? 4096 : sizeof(struct gp_simgpu_state);
 	struct gp_simgpu_state *s;
 	struct gp_rng rng;
@@ -56,9 +56,9 @@ static int make_state(enum lie lie, uint64_t seed)
 static void answer(int fd, enum lie lie, uint64_t seed)
 {
 	struct gp_simgpu_welcome w = {.kind = lie == LIE_KIND ? GP_SIMGPU_DONE : GP_SIMGPU_WELCOME,
-	                              .version = GP_SIMGPU_VERSION,
-	                              .devices = lie == LIE_DEVICES ? 1000000 : 1,
-	                              .controller = lie == LIE_CONTROLLER ? 1u << 31 : 0};
+				      .version = GP_SIMGPU_VERSION,
+				      .devices = lie == LIE_DEVICES ? 1000000 : 1,
+				      .controller = lie == LIE_CONTROLLER ? 1u << 31 : 0};
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(2 * sizeof(int))];
@@ -71,8 +71,8 @@ static void answer(int fd, enum lie lie, uint64_t seed)
 		m.msg_control = &control;
 		m.msg_controllen = sizeof control;
 		control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof files),
-		                                .cmsg_level = SOL_SOCKET,
-		                                .cmsg_type = SCM_RIGHTS};
+						.cmsg_level = SOL_SOCKET,
+						.cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(&control.head), files, sizeof files);
 	}
 	if (lie != LIE_SILENT)
@@ -139,7 +139,7 @@ TEST(what_is_not_a_gpu_is_not_opened)
 }
 
 static void check_observation(const struct gp_gpu *gpu, const struct gp_observation *o,
-                              uint64_t at_ns)
+			      uint64_t at_ns)
 {
 	assert_true(o->failed <= 0 && o->failed >= -4095);
 	assert_true(o->active_since_ns <= at_ns);
@@ -215,10 +215,10 @@ TEST(a_run_time_that_falls_is_not_believed)
 	s->used = 1;
 	for (unsigned i = 0; i < 2; i++)
 		s->place[0].copy[i] = (struct gp_simgpu_context){.key = 5,
-		                                                 .pid = getpid(),
-		                                                 .known = GP_KNOWN_RUN,
-		                                                 .run_source = GP_RUN_MEASURED,
-		                                                 .run_ns = 100};
+								 .pid = getpid(),
+								 .known = GP_KNOWN_RUN,
+								 .run_source = GP_RUN_MEASURED,
+								 .run_ns = 100};
 	start_liar(&w, LIE_NONE, 0);
 	assert_int_equal(gp_simgpu_ops.open(0, 0, &gpu), 0);
 	assert_int_equal(gp_gpu_attach(gpu, 5, &handle), 0);
@@ -240,11 +240,11 @@ TEST(a_run_time_that_falls_is_not_believed)
 TEST(a_run_goes_on_as_long_as_it_was_said_to)
 {
 	struct gp_simgpu_context c = {.pid = 4711,
-	                              .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
-	                              .running = true,
-	                              .run_ns = 1000,
-	                              .run_at_ns = 5000,
-	                              .runs_until_ns = 7000};
+				      .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
+				      .running = true,
+				      .run_ns = 1000,
+				      .run_at_ns = 5000,
+				      .runs_until_ns = 7000};
 	uint64_t at_ns;
 
 	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 2000);
@@ -252,7 +252,7 @@ TEST(a_run_goes_on_as_long_as_it_was_said_to)
 	assert_int_equal(gp_simclient_run_ns(&c, 1000000, &at_ns), 3000);
 	assert_int_equal(at_ns, 7000);
 	assert_int_equal(gp_simclient_run_ns(&c, 4000, &at_ns),
-	                 1000); /* published after `now` was read */
+			 1000); /* published after `now` was read */
 	c.runs_until_ns = 0;
 	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 1000);
 	c.running = false;

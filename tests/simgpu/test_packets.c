@@ -57,17 +57,17 @@ TEST(refusals_come_with_a_sentence)
 		{{.version = 99}, -EPROTO, "version"},
 		{{.version = GP_SIMGPU_VERSION, .role = 17}, -EINVAL, "role"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .device = 2},
-	         -ENODEV,
-	         "no device 2"},
+		 -ENODEV,
+		 "no device 2"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .slice_us = UINT32_MAX},
-	         -EINVAL,
-	         "slice"},
+		 -EINVAL,
+		 "slice"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .width_permille = 1001},
-	         -EINVAL,
-	         "invalid width or wave length"},
+		 -EINVAL,
+		 "invalid width or wave length"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_CONTROLS, .device = UINT32_MAX},
-	         -ENODEV,
-	         "no device"},
+		 -ENODEV,
+		 "no device"},
 	};
 	struct world w;
 
@@ -79,7 +79,7 @@ TEST(refusals_come_with_a_sentence)
 
 		hello.kind = GP_SIMGPU_HELLO;
 		assert_int_equal(gp_simgpu_connect(w.path, &hello, &welcome, NULL, &err),
-		                 cases[i].status);
+				 cases[i].status);
 		assert_non_null(strstr(err.text, cases[i].text));
 	}
 	world_end(&w);
@@ -230,9 +230,9 @@ TEST(wrong_commands_change_nothing)
 	m.target[2] = (struct gp_simgpu_target){.slot = 5, .key = 0};
 	fd = become_controller(&w);
 	assert_int_equal(send(fd, &m, GP_SIMGPU_CONTROL_BYTES(3), MSG_NOSIGNAL),
-	                 GP_SIMGPU_CONTROL_BYTES(3));
+			 GP_SIMGPU_CONTROL_BYTES(3));
 	WAIT_FOR(((volatile struct gp_simgpu_state *)(uintptr_t)gp_simclient_of(gpu)->state)
-	                 ->answered[1] == 1);
+			 ->answered[1] == 1);
 	assert_false(world_look(gpu, handle).held);
 	assert_false(world_look(gpu, handle).under_way);
 	close(fd);

@@ -88,12 +88,12 @@ static void all_work_is_done_whatever_happens(const char *model)
 	world_begin(&w, model, "events");
 	for (unsigned i = 0; i < PROGRAMS; i++) {
 		char *argv[] = {(char *)(uintptr_t)GPREEMPT,
-		                (char *)(uintptr_t) "simload",
-		                (char *)(uintptr_t) "--kernel",
-		                (char *)(uintptr_t) "700us",
-		                (char *)(uintptr_t) "--kernels",
-		                (char *)(uintptr_t) "3",
-		                NULL};
+				(char *)(uintptr_t) "simload",
+				(char *)(uintptr_t) "--kernel",
+				(char *)(uintptr_t) "700us",
+				(char *)(uintptr_t) "--kernels",
+				(char *)(uintptr_t) "3",
+				NULL};
 
 		w.program[w.nprograms++] = world_spawn(argv);
 	}

@@ -57,7 +57,7 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 	TEST_CONSTRUCTOR(number)                                                           \
 	{                                                                                  \
 		static struct test_case test_ = {.cmocka = {title, function, __VA_ARGS__}, \
-		                                 .position = number};                      \
+						 .position = number};                      \
 		test_add(&test_);                                                          \
 	}
 
@@ -125,7 +125,7 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 		test_add_hook(&hook_);                                                   \
 	}                                                                                \
 	static void TEST_JOIN(test_begin_, number)(__attribute__((unused)) int argc,     \
-	                                           __attribute__((unused)) char **argv)
+						   __attribute__((unused)) char **argv)
 #define TEST_BEGIN TEST_BEGIN_AT(__COUNTER__)
 
 /* Functions of cmocka that run once before and after all tests of the program. */

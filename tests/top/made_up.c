@@ -10,26 +10,26 @@ struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns)
 	assert_non_null(snapshot.device);
 	assert_non_null(snapshot.task);
 	snapshot.device[0] = (struct gp_top_device){.name = "simulated H200 #0",
-	                                            .policy = "priority",
-	                                            .state = "ok",
-	                                            .at_ns = at_ns,
-	                                            .busy_known = true,
-	                                            .inversions_known = true,
-	                                            .busy = GP_TOP_UNKNOWN,
-	                                            .preemptions_per_s = GP_TOP_UNKNOWN,
-	                                            .inversions_per_s = GP_TOP_UNKNOWN};
+						    .policy = "priority",
+						    .state = "ok",
+						    .at_ns = at_ns,
+						    .busy_known = true,
+						    .inversions_known = true,
+						    .busy = GP_TOP_UNKNOWN,
+						    .preemptions_per_s = GP_TOP_UNKNOWN,
+						    .inversions_per_s = GP_TOP_UNKNOWN};
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_top_task *t = &snapshot.task[i];
 
 		*t = (struct gp_top_task){.id = i + 1,
-		                          .pid = (pid_t)(1000 + i),
-		                          .user = "alice",
-		                          .class = GP_BEST_EFFORT,
-		                          .run_known = true,
-		                          .at_ns = at_ns,
-		                          .share = GP_TOP_UNKNOWN,
-		                          .recent_share = GP_TOP_UNKNOWN,
-		                          .preemptions_per_s = GP_TOP_UNKNOWN};
+					  .pid = (pid_t)(1000 + i),
+					  .user = "alice",
+					  .class = GP_BEST_EFFORT,
+					  .run_known = true,
+					  .at_ns = at_ns,
+					  .share = GP_TOP_UNKNOWN,
+					  .recent_share = GP_TOP_UNKNOWN,
+					  .preemptions_per_s = GP_TOP_UNKNOWN};
 		snprintf(t->name, sizeof t->name, "job%u", i);
 	}
 	return snapshot;

@@ -61,7 +61,7 @@ TEST_WITH(escape_sequences_become_question_marks, blank, drop)
 {
 	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
 	gp_cells_put(&cells, 1, 0, 8, 0,
-	             "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ as one character */
+		     "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ as one character */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
@@ -76,7 +76,7 @@ TEST_WITH(wide_characters_take_two_columns, blank, drop)
 	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
 	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
 	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"),
-	                 3); /* half a wide character is not shown */
+			 3); /* half a wide character is not shown */
 	assert_is("日本\n日…\n");
 }
 

@@ -69,7 +69,7 @@ static void answer(struct json_object *to, const char *key, const char *text)
 {
 	char line[4096];
 	int n = snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"%s\":%s}\n",
-	                 (long)json_object_get_int64(json_object_object_get(to, "id")), key, text);
+			 (long)json_object_get_int64(json_object_object_get(to, "id")), key, text);
 
 	assert_int_equal(write(w.fd, line, (size_t)n), n);
 }
@@ -107,7 +107,7 @@ static struct json_object *serve(void)
 			struct json_object *params = json_object_object_get(json, "params");
 
 			snprintf(text, sizeof text, ONE_TASK,
-			         json_object_get_int(json_object_object_get(params, "device")));
+				 json_object_get_int(json_object_object_get(params, "device")));
 			answer(json, "result", text);
 		} else {
 			return json;
@@ -152,7 +152,7 @@ static void press(const char *keys)
 
 /* Checks that the next command has this method, target and parameter, and answers it. */
 static void expect(const char *method, const char *param, const char *value, const char *key,
-                   const char *text)
+		   const char *text)
 {
 	struct json_object *json = serve(), *params, *target;
 
@@ -163,11 +163,11 @@ static void expect(const char *method, const char *param, const char *value, con
 		target = json_object_object_get(params, "target");
 		assert_int_equal(json_object_get_int(json_object_object_get(target, "pid")), 4711);
 		assert_int_equal(json_object_get_int(json_object_object_get(target, "start_time")),
-		                 17);
+				 17);
 	}
 	if (param)
 		assert_string_equal(json_object_get_string(json_object_object_get(params, param)),
-		                    value);
+				    value);
 	answer(json, key, text);
 	json_object_put(json);
 	assert_null(serve());
@@ -318,7 +318,7 @@ TEST_WITH(a_lost_daemon_is_reported_and_found_again, begin, end)
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNRESET);
 	assert_string_equal(w.top->message, "4711 train: the connection to the daemon was lost "
-	                                    "before it answered; the result is not known");
+					    "before it answered; the result is not known");
 	assert_int_equal(w.top->history.n, 0); /* another daemon counts from 0 */
 	press("h");
 	assert_string_equal(w.top->message, "not connected to the daemon; is gpreemptd running?");

@@ -91,8 +91,8 @@ TEST(rows_add_up_and_tasks_come_first)
 			struct gp_top_rows r = gp_top_share_rows(rows, devices);
 
 			assert_int_equal(r.title + r.device_head + r.devices + r.task_head +
-			                         r.tasks + r.status,
-			                 rows);
+						 r.tasks + r.status,
+					 rows);
 			assert_true(r.devices <= devices);
 			assert_true(rows < 3 || r.tasks >= 1);
 			assert_true(!r.devices || r.tasks >= 2);

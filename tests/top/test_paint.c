@@ -196,10 +196,10 @@ TEST_WITH(plain_text_has_all_tasks_and_no_keys, begin, end)
 TEST_WITH(a_long_message_is_shown_whole, begin, end)
 {
 	gp_top_show_message(top, S, true,
-	                    "4711 train: the process belongs to user 0; use root or the group");
+			    "4711 train: the process belongs to user 0; use root or the group");
 	gp_top_paint(top, &cells, 12, 40);
 	assert_shows(&cells,
-	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
+		     "\n4711 train: the process belongs to user\n0; use root or the group\n");
 	assert_int_equal(cells.cell[400].style, GP_STYLE_BAD);
 	gp_top_show_message(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	gp_top_paint(top, &cells, 12, 40);

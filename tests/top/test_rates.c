@@ -6,8 +6,8 @@
 
 /* Adds a snapshot with one task that has run for run_ns; *task and *device get the rates. */
 static void snapshot_at(struct gp_top_history *history, uint64_t at_ns, uint64_t run_ns,
-                        uint64_t preemptions, struct gp_top_task *task,
-                        struct gp_top_device *device)
+			uint64_t preemptions, struct gp_top_task *task,
+			struct gp_top_device *device)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(1, at_ns);
 

@@ -16,14 +16,14 @@ TEST(a_whole_answer_is_read)
 {
 	struct json_object *stats =
 		json("{'daemon':{'uptime_ns':7,'keeper':'gone'},'devices':[{'device':3,'name':'G',"
-	             "'state':'ok','policy':'none','policy_wanted':'edf','tasks':2,'mono_ns':11,"
-	             "'ejection':{'policy':'edf','text':'why'},"
-	             "'stats':{'preemptions':4,'inversions':0,'busy_ns':5}}]}");
+		     "'state':'ok','policy':'none','policy_wanted':'edf','tasks':2,'mono_ns':11,"
+		     "'ejection':{'policy':'edf','text':'why'},"
+		     "'stats':{'preemptions':4,'inversions':0,'busy_ns':5}}]}");
 	struct json_object *tasks =
 		json("{'now_ns':99,'tasks':[{'device':3,'task':8,'pid':42,'start_time':17,"
-	             "'name':'train','user':'bob','class':'lc','priority':15,'state':'waiting',"
-	             "'run_ns':6,'run_source':'granted','preemptions':2,'refused':true,"
-	             "'mono_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
+		     "'name':'train','user':'bob','class':'lc','priority':15,'state':'waiting',"
+		     "'run_ns':6,'run_source':'granted','preemptions':2,'refused':true,"
+		     "'mono_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
 	struct gp_top_snapshot snapshot = {0};
 	const struct gp_top_task *t;
 
@@ -61,8 +61,8 @@ TEST(a_whole_answer_is_read)
 TEST(a_policy_that_was_chosen_afterwards_is_not_ejected)
 {
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
-	                                 "'ejection':{'policy':'edf'}},{},"
-	                                 "{'policy':'none','policy_wanted':'rr'}]}");
+					 "'ejection':{'policy':'edf'}},{},"
+					 "{'policy':'none','policy_wanted':'rr'}]}");
 	struct gp_top_snapshot snapshot = {0};
 
 	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
@@ -77,7 +77,7 @@ TEST(a_policy_that_was_chosen_afterwards_is_not_ejected)
 TEST(all_states_are_known_by_their_words)
 {
 	static const char *const words[] = {"running",   "active", "waiting", "held",
-	                                    "suspended", "idle",   "unknown"};
+					    "suspended", "idle",   "unknown"};
 	char text[128];
 
 	for (unsigned i = 0; i < 7; i++) {
@@ -96,10 +96,10 @@ TEST(all_states_are_known_by_their_words)
 TEST(malformed_answers_are_refused_or_unknown)
 {
 	static const char *const answers[] = {"{}", "[]", "7", "{'devices':7,'tasks':7}",
-	                                      "{'devices':{},'tasks':'x'}"};
+					      "{'devices':{},'tasks':'x'}"};
 	struct json_object *odd = json("{'tasks':[7,null,[],{'pid':'x','name':5,'waits':3,"
-	                               "'priority':-1,'run_ns':1.5,'class':[]}],"
-	                               "'devices':[null,3,{'stats':[],'name':{}}]}");
+				       "'priority':-1,'run_ns':1.5,'class':[]}],"
+				       "'devices':[null,3,{'stats':[],'name':{}}]}");
 	struct gp_top_snapshot snapshot = {0};
 
 	for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {

@@ -3,7 +3,7 @@
 #include "made_up.h"
 
 static pid_t at(const struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
-                unsigned place)
+		unsigned place)
 {
 	assert_true(place < view->n);
 	return snapshot->task[view->order[place]].pid;
@@ -30,8 +30,8 @@ TEST(the_largest_recent_share_comes_first_and_unknown_ones_last)
 TEST(every_column_can_be_sorted_by)
 {
 	static const enum gp_top_column by[] = {GP_COL_USER,     GP_COL_DEVICE,      GP_COL_CLASS,
-	                                        GP_COL_PRIORITY, GP_COL_STATE,       GP_COL_P50,
-	                                        GP_COL_P99,      GP_COL_PREEMPTIONS, GP_COL_NAME};
+						GP_COL_PRIORITY, GP_COL_STATE,       GP_COL_P50,
+						GP_COL_P99,      GP_COL_PREEMPTIONS, GP_COL_NAME};
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
 	for (unsigned i = 0; i < sizeof by / sizeof by[0]; i++) {
@@ -138,7 +138,7 @@ TEST(the_selected_task_is_always_on_the_screen)
 		unsigned rows = 1 + i % 37;
 
 		gp_top_view_move(&view, &snapshot, moves[i % (sizeof moves / sizeof moves[0])],
-		                 rows);
+				 rows);
 		assert_true(view.place >= view.first && view.place < view.first + rows);
 		gp_top_view_update(&view, &snapshot, rows);
 		assert_true(view.place >= view.first && view.place < view.first + rows);

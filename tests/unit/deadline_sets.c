@@ -50,7 +50,7 @@ static uint64_t set_step_ns(const struct set *s)
 }
 
 void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
-              uint64_t shortest_ns, uint64_t permille)
+	      uint64_t shortest_ns, uint64_t permille)
 {
 	uint64_t doublings = gp_rng_below(rng, 10), cut[SET_TASKS + 1] = {0};
 	const uint64_t whole = permille * 1000000;
@@ -58,8 +58,8 @@ void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
 	s->n = n;
 	for (unsigned i = 1; i < n; i++)
 		cut[i] = family == ANY       ? gp_rng_below(rng, whole)
-		         : family == ONE_BIG ? 1000ull * i
-		                             : whole / n * i;
+			 : family == ONE_BIG ? 1000ull * i
+					     : whole / n * i;
 	cut[n] = whole;
 	qsort(cut, n + 1, sizeof *cut, compare);
 	for (unsigned i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
 			deadline_ns += set_step_ns(s) * 9 / 8 * i;
 		if (family == ANY && i)
 			deadline_ns = (shortest_ns << gp_rng_below(rng, doublings + 1)) +
-			              gp_rng_below(rng, doublings ? shortest_ns : 1);
+				      gp_rng_below(rng, doublings ? shortest_ns : 1);
 		s->deadline_ns[i] = deadline_ns;
 		s->budget_ns[i] = (cut[i + 1] - cut[i]) / 1000 * (deadline_ns / 1000) / 1000 + 1;
 	}
@@ -82,12 +82,12 @@ static unsigned rank_of(const struct set *s, unsigned i)
 
 	for (unsigned k = 0; k < s->n; k++)
 		rank += s->deadline_ns[k] > s->deadline_ns[i] ||
-		        (s->deadline_ns[k] == s->deadline_ns[i] && k < i);
+			(s->deadline_ns[k] == s->deadline_ns[i] && k < i);
 	return rank;
 }
 
 static uint64_t draw_offset(const struct set *s, struct gp_rng *rng, enum phasing phasing,
-                            unsigned i, uint64_t step_ns)
+			    unsigned i, uint64_t step_ns)
 {
 	switch (phasing) {
 	case INVERSE:
@@ -115,7 +115,7 @@ static void phase(struct world *w, const struct set *s, struct gp_rng *rng, enum
 			at_ns += deadline_ns;
 			if (odd && !gp_rng_below(rng, 3))
 				at_ns += gp_rng_below(rng,
-				                      deadline_ns / (1 + gp_rng_below(rng, 30)));
+						      deadline_ns / (1 + gp_rng_below(rng, 30)));
 		}
 		w->task[i].load = GP_LOAD_TRACE;
 		w->task[i].arrival_ns = w->arrival_ns[i];
@@ -128,10 +128,10 @@ static void add_background(struct world *w, unsigned count)
 {
 	for (unsigned k = 0; k < count; k++)
 		world_add(w,
-		          (struct gp_sim_task){.load = GP_LOAD_CLOSED,
-		                               .kernel_ns = k % 2 ? 200 * US : 5 * MS,
-		                               .gap_ns = k % 2 ? 300 * US : 0},
-		          0, 0);
+			  (struct gp_sim_task){.load = GP_LOAD_CLOSED,
+					       .kernel_ns = k % 2 ? 200 * US : 5 * MS,
+					       .gap_ns = k % 2 ? 300 * US : 0},
+			  0, 0);
 }
 
 /* Long enough for twice the longest deadline, or 60 of the shortest; but limited. */
@@ -204,14 +204,14 @@ bool is_late(const struct set *s, const struct gp_policy_choice *given, unsigned
 }
 
 static uint32_t pick_earliest(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint32_t current, struct gp_plan *plan)
+			      uint32_t current, struct gp_plan *plan)
 {
 	(void)plan;
 	return gp_earliest_due(view, state, current);
 }
 
 static int decide_all(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_plan *plan)
+		      struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = pick_earliest, .promise_all = true};
 

@@ -49,7 +49,7 @@ enum family {
 /* Draws deadlines from the shortest on. The budgets are `permille` in total, divided at random
  * points, or as the family says. */
 void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
-              uint64_t shortest_ns, uint64_t permille);
+	      uint64_t shortest_ns, uint64_t permille);
 
 /* How requests come. */
 

@@ -38,7 +38,7 @@ uint64_t world_change_ns(const struct world *w)
 }
 
 uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_ns,
-                   uint64_t budget_ns)
+		   uint64_t budget_ns)
 {
 	uint32_t i = w->n++;
 
@@ -53,19 +53,19 @@ uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_n
 }
 
 uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every_ns,
-                           uint64_t budget_ns)
+			   uint64_t budget_ns)
 {
 	return world_add(w,
-	                 (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                                      .every_ns = every_ns,
-	                                      .kernel_ns = budget_ns},
-	                 deadline_ns, budget_ns);
+			 (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+					      .every_ns = every_ns,
+					      .kernel_ns = budget_ns},
+			 deadline_ns, budget_ns);
 }
 
 uint32_t world_add_job(struct world *w)
 {
 	return world_add(w, (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS}, 0,
-	                 0);
+			 0);
 }
 
 static void world_classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
@@ -233,7 +233,7 @@ void split_request(struct world *w, uint32_t i)
  * millionths of its deadline, rounded up.
  */
 static uint64_t draw_task(struct world *w, struct gp_rng *rng, const struct draw *draw,
-                          uint64_t deadline_ns, uint64_t permille)
+			  uint64_t deadline_ns, uint64_t permille)
 {
 	uint64_t every_ns = deadline_ns, budget_ns = deadline_ns * permille / 1000 + 2;
 	unsigned members = draw->gangs ? 2 : 1;
@@ -299,12 +299,12 @@ void world_check(const struct world *w, const char *policy)
 
 		if (promised && (w->missed[i] || w->stats[i].overruns))
 			fail_msg("%s, seed %llu: task %u of %u was late %llu times, overran %llu",
-			         policy, (unsigned long long)w->seed, i, w->n,
-			         (unsigned long long)w->missed[i],
-			         (unsigned long long)w->stats[i].overruns);
+				 policy, (unsigned long long)w->seed, i, w->n,
+				 (unsigned long long)w->missed[i],
+				 (unsigned long long)w->stats[i].overruns);
 		if (!w->work_ns[i])
 			fail_msg("%s, seed %llu: task %u of %u got nothing", policy,
-			         (unsigned long long)w->seed, i, w->n);
+				 (unsigned long long)w->seed, i, w->n);
 	}
 	if (w->ejected[0])
 		fail_msg("%s, seed %llu: %s", policy, (unsigned long long)w->seed, w->ejected);
@@ -343,7 +343,7 @@ unsigned run_sets(const char *policy, const struct draw *draw)
 		world_check(&w, policy);
 		if (asked > 1001 && !world_refused(&w))
 			fail_msg("%s, seed %u: all are promised %llu permille", policy, seed,
-			         (unsigned long long)asked);
+				 (unsigned long long)asked);
 		with_refusals += world_refused(&w) != 0;
 		world_free(&w);
 	}

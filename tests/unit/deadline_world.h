@@ -52,11 +52,11 @@ void world_show_samples(struct world *w);
 /* The cost of a handover on this device as a policy computes it; see demand.c. */
 uint64_t world_change_ns(const struct world *w);
 uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_ns,
-                   uint64_t budget_ns);
+		   uint64_t budget_ns);
 
 /* One request per period that takes the declared budget. */
 uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every_ns,
-                           uint64_t budget_ns);
+			   uint64_t budget_ns);
 
 /* Never pauses. */
 uint32_t world_add_job(struct world *w);

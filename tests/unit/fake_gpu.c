@@ -16,7 +16,7 @@ static void fake_check_rules(struct fake_gpu *g)
 
 		held += g->task[i].present && is->held;
 		released += g->task[i].best_effort && g->task[i].present && !is->held &&
-		            is->slice_us && is->slice_us <= GP_TINY_SLICE_US;
+			    is->slice_us && is->slice_us <= GP_TINY_SLICE_US;
 	}
 	g->two_tiny |= released > 1;
 	g->most_held = held > g->most_held ? held : g->most_held;
@@ -107,7 +107,7 @@ static uint8_t fake_under_way(const struct fake_gpu *g, uint32_t handle)
 }
 
 static int fake_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
-                        unsigned n)
+			unsigned n)
 {
 	struct fake_gpu *g = fake_of(gpu);
 
@@ -137,15 +137,15 @@ void fake_reserve(struct fake_gpu *g, unsigned n)
 }
 
 static void fake_note(struct fake_gpu *g, enum fake_kind kind, uint64_t now_ns,
-                      const struct gp_action *a)
+		      const struct gp_action *a)
 {
 	if (g->nasked == g->asked_capacity)
 		fake_reserve(g, g->nasked ? 2 * g->nasked : 256);
 	g->asked[g->nasked++] = (struct fake_act){.kind = kind,
-	                                          .call = g->calls,
-	                                          .handle = a->handle,
-	                                          .slice_us = a->slice_us,
-	                                          .now_ns = now_ns};
+						  .call = g->calls,
+						  .handle = a->handle,
+						  .slice_us = a->slice_us,
+						  .now_ns = now_ns};
 }
 
 static void fake_take(struct fake_gpu *g, enum fake_kind kind, uint64_t now_ns, struct gp_action *a)
@@ -172,11 +172,11 @@ static void fake_take(struct fake_gpu *g, enum fake_kind kind, uint64_t now_ns, 
 }
 
 int fake_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind act, struct gp_action *a,
-             unsigned n)
+	     unsigned n)
 {
 	enum fake_kind kind = act == GP_ACT_HOLD      ? FAKE_HOLD
-	                      : act == GP_ACT_RELEASE ? FAKE_RELEASE
-	                                              : FAKE_SLICE;
+			      : act == GP_ACT_RELEASE ? FAKE_RELEASE
+						      : FAKE_SLICE;
 	struct fake_gpu *g = fake_of(gpu);
 
 	assert_true(n > 0);
@@ -198,9 +198,9 @@ static int fake_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo 
 
 	g->undo_records++;
 	*undo = (struct gp_undo){.key = g->task[handle].seen.key,
-	                         .pid = g->task[handle].seen.pid,
-	                         .size = 1,
-	                         .data = {(uint8_t)handle}};
+				 .pid = g->task[handle].seen.pid,
+				 .size = 1,
+				 .data = {(uint8_t)handle}};
 	return g->undo_fails;
 }
 
@@ -226,7 +226,7 @@ unsigned fake_count(const struct fake_gpu *g, enum fake_kind kind, uint32_t hand
 struct script script;
 
 int script_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                  struct gp_plan *plan)
+		  struct gp_plan *plan)
 {
 	(void)state;
 	script.asked++;
@@ -289,11 +289,11 @@ struct rig *rig_new(unsigned max_tasks)
 	memset(&script, 0, sizeof script);
 	r->gpu.base.ops = &fake_ops;
 	r->gpu.base.info = (struct gp_gpu_info){.name = "fake GPU",
-	                                        .caps = FAKE_CAPS,
-	                                        .max_held = 4096,
-	                                        .slice_default_us = 2000,
-	                                        .slice_min_us = 1,
-	                                        .slice_max_us = 1000000};
+						.caps = FAKE_CAPS,
+						.max_held = 4096,
+						.slice_default_us = 2000,
+						.slice_min_us = 1,
+						.slice_max_us = 1000000};
 	r->gpu.capacity = max_tasks;
 	r->gpu.task = calloc(max_tasks, sizeof *r->gpu.task);
 	r->attr = calloc(max_tasks + 1, sizeof *r->attr);
@@ -326,9 +326,9 @@ uint32_t rig_add(struct rig *r, enum gp_class class)
 	t->present = true;
 	t->best_effort = class == GP_BEST_EFFORT;
 	t->is = (struct gp_observation){.known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING |
-	                                         GP_KNOWN_HELD | GP_KNOWN_SLICE,
-	                                .active = true,
-	                                .running = true};
+						 GP_KNOWN_HELD | GP_KNOWN_SLICE,
+					.active = true,
+					.running = true};
 	r->attr[handle + 1] = GP_TASK_ATTR_DEFAULT;
 	r->attr[handle + 1].class = (uint8_t) class;
 	return handle;

@@ -87,7 +87,7 @@ struct fake_gpu {
 /* Room for so many actions to be kept. */
 void fake_reserve(struct fake_gpu *g, unsigned n);
 int fake_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind act, struct gp_action *a,
-             unsigned n);
+	     unsigned n);
 
 /* How often one kind was asked of one task, from the `from`th action on. */
 unsigned fake_count(const struct fake_gpu *g, enum fake_kind kind, uint32_t handle, unsigned from);
@@ -109,7 +109,7 @@ struct script {
 
 extern struct script script;
 int script_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                  struct gp_plan *plan);
+		  struct gp_plan *plan);
 
 extern const struct gp_policy_ops scripted;
 

@@ -93,8 +93,8 @@ void model_set_active(struct model *m, uint32_t task, bool active)
 		m->signalled = true;
 	t->active = active;
 	t->toggles_ns = mean_ns == GP_NEVER
-	                        ? GP_NEVER
-	                        : m->now_ns + mean_ns / 2 + 1 + gp_rng_below(&m->rng, mean_ns);
+				? GP_NEVER
+				: m->now_ns + mean_ns / 2 + 1 + gp_rng_below(&m->rng, mean_ns);
 }
 
 void model_set_rhythm(struct model *m, uint32_t task, uint64_t busy_ns, uint64_t idle_ns)
@@ -204,10 +204,10 @@ uint32_t model_enter(struct model *m)
 		if (t->present || t->attached)
 			continue;
 		*t = (struct model_task){.present = true,
-		                         .key = ++m->next_key,
-		                         .busy_ns = GP_NEVER,
-		                         .idle_ns = GP_NEVER,
-		                         .toggles_ns = GP_NEVER};
+					 .key = ++m->next_key,
+					 .busy_ns = GP_NEVER,
+					 .idle_ns = GP_NEVER,
+					 .toggles_ns = GP_NEVER};
 		return i;
 	}
 	return MODEL_TASKS;
@@ -268,7 +268,7 @@ static void model_detach(struct gp_gpu *gpu, uint32_t handle)
 }
 
 static void model_show_activity(const struct model *m, const struct model_task *t,
-                                struct gp_observation *o)
+				struct gp_observation *o)
 {
 	bool sampled = m->profile.activity == SAMPLED;
 
@@ -285,7 +285,7 @@ static void model_show_activity(const struct model *m, const struct model_task *
 }
 
 static void model_show_run(const struct model *m, const struct model_task *t,
-                           struct gp_observation *o)
+			   struct gp_observation *o)
 {
 	bool sampled = m->profile.run == SAMPLED;
 	uint64_t run_ns = sampled ? t->sample_run_ns : t->run_ns;
@@ -303,7 +303,7 @@ static void model_show_under_way(const struct model *m, struct gp_observation *o
 	for (unsigned i = 0; i < m->effects; i++)
 		if (m->effect[i].task == o->handle && m->effect[i].in_progress)
 			o->under_way |= m->effect[i].kind == MODEL_SET_SLICE ? GP_UNDER_WAY_SLICE
-			                                                     : GP_UNDER_WAY_HOLD;
+									     : GP_UNDER_WAY_HOLD;
 }
 
 static void model_show(struct model *m, struct gp_observation *o)
@@ -333,7 +333,7 @@ static void model_show(struct model *m, struct gp_observation *o)
 }
 
 static int model_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
-                         unsigned n)
+			 unsigned n)
 {
 	struct model *m = model_of(gpu);
 	bool all_shown = true;
@@ -405,7 +405,7 @@ static void model_act_on(struct model *m, enum model_action kind, struct gp_acti
 }
 
 static int model_act(struct gp_gpu *gpu, enum model_action kind, struct gp_action *action,
-                     unsigned n)
+		     unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		model_act_on(model_of(gpu), kind, &action[i]);
@@ -413,14 +413,14 @@ static int model_act(struct gp_gpu *gpu, enum model_action kind, struct gp_actio
 }
 
 static int model_act_op(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
-                        struct gp_action *a, unsigned n)
+			struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
 	return model_act(gpu,
-	                 kind == GP_ACT_HOLD      ? MODEL_HOLD
-	                 : kind == GP_ACT_RELEASE ? MODEL_RELEASE
-	                                          : MODEL_SET_SLICE,
-	                 a, n);
+			 kind == GP_ACT_HOLD      ? MODEL_HOLD
+			 : kind == GP_ACT_RELEASE ? MODEL_RELEASE
+						  : MODEL_SET_SLICE,
+			 a, n);
 }
 
 void model_init(struct model *m, const struct model_profile *profile, uint64_t seed)
@@ -442,8 +442,8 @@ void model_init(struct model *m, const struct model_profile *profile, uint64_t s
 	m->sample_at_ns = m->now_ns + MODEL_SAMPLE_NS;
 	snprintf(info->name, sizeof info->name, "model");
 	info->caps = (p->max_held ? GP_CAP_HOLD : 0) | (p->slices ? GP_CAP_SLICE : 0) |
-	             (p->activity != UNSEEN ? GP_CAP_ACTIVITY : 0) |
-	             (p->events ? GP_CAP_EVENTS : 0);
+		     (p->activity != UNSEEN ? GP_CAP_ACTIVITY : 0) |
+		     (p->events ? GP_CAP_EVENTS : 0);
 	info->max_held = p->max_held;
 	info->slice_default_us = p->slice_us_told ? p->slice_us : 0;
 	info->slice_min_us = p->slices ? p->slice_min_us : 0;

@@ -9,8 +9,8 @@ void breach(struct world *w, const char *format, ...)
 	if (w->failure[0])
 		return;
 	n = snprintf(w->failure, sizeof w->failure,
-	             "policy %s, seed %llu, step %u: ", w->policy->name,
-	             (unsigned long long)w->seed, w->step);
+		     "policy %s, seed %llu, step %u: ", w->policy->name,
+		     (unsigned long long)w->seed, w->step);
 	va_start(args, format);
 	vsnprintf(w->failure + n, sizeof w->failure - (size_t)n, format, args);
 	va_end(args);
@@ -101,7 +101,7 @@ unsigned count_user_held(const struct world *w)
 
 		for (unsigned j = 0; j < MODEL_TASKS; j++)
 			held |= w->subject[j].user_hold &&
-			        are_mates(&w->subject[i], &w->subject[j]);
+				are_mates(&w->subject[i], &w->subject[j]);
 		n += held && (w->model.task[i].present || w->model.task[i].attached);
 	}
 	return n;
@@ -144,7 +144,7 @@ static void check_tiny(struct world *w, uint32_t because_of)
 		const struct model_task *t = &w->model.task[i];
 
 		tiny += is_there(w, i) && !t->held && model_is_tiny(t) &&
-		        w->subject[i].attr.class != GP_LATENCY_CRITICAL;
+			w->subject[i].attr.class != GP_LATENCY_CRITICAL;
 	}
 	if (tiny > 1)
 		breach(w, "(7) %u best-effort tasks with tiny slices, after an action on task %u",
@@ -161,7 +161,7 @@ static void check_effect(void *arg, uint32_t task)
 	if (w->model.task[task].held != w->subject[task].was_held) {
 		w->subject[task].was_held = w->model.task[task].held;
 		*(w->model.task[task].held ? &w->subject[task].held_ns
-		                           : &w->subject[task].released_ns) = w->model.now_ns;
+					   : &w->subject[task].released_ns) = w->model.now_ns;
 	}
 	check_tiny(w, task);
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
@@ -303,7 +303,7 @@ static bool lc_is_busy(const struct world *w, bool denied)
 static void watch_share(struct world *w, bool lc_busy, bool intruder, uint64_t length_ns)
 {
 	bool applies = w->model.profile.max_held == ALL && w->model.profile.slice_min_us == 1 &&
-	               w->model.now_ns - w->calm_since_ns >= CALM_NS;
+		       w->model.now_ns - w->calm_since_ns >= CALM_NS;
 
 	for (unsigned i = 0; i < MODEL_TASKS; i++) {
 		struct subject *s = &w->subject[i];
@@ -457,7 +457,7 @@ static bool is_settled(const struct world *w, uint32_t i)
 	for (unsigned j = 0; j < MODEL_TASKS; j++)
 		if (w->model.task[j].attached && !w->model.task[j].present)
 			return false; /* others may have to wait until the engine knows that it has
-			                 left */
+					 left */
 	return s->id && is_there(w, i) && s->ticks > CALM_TICKS &&
 	       !model_has_pending(&w->model, i) &&
 	       w->model.now_ns - s->wanted_since_ns >= CALM_NS &&
@@ -552,7 +552,7 @@ static void tell_plan(const struct world *w)
 		     (const char *[]){"un", "be", "lc"}[t->class], t->priority, t->gang, t->known,
 		     gp_seen_active(t) ? " active"
 		     : gp_seen_idle(t) ? " idle"
-		                       : "",
+				       : "",
 		     t->held_by & GP_HELD_BY_USER ? " user-held" : "",
 		     w->model.task[i].held ? " held" : "",
 		     (unsigned long long)(t->known & GP_KNOWN_WAITED ? t->waited_ns / 1000 : 0),
@@ -587,7 +587,7 @@ void pass_time(struct world *w, uint64_t to_ns)
 }
 
 int world_init(struct world *w, const struct gp_policy_choice *choice,
-               const struct model_profile *profile, uint64_t seed)
+	       const struct model_profile *profile, uint64_t seed)
 {
 	struct gp_engine_config config = {.gpu = &w->model.base, .classify = classify, .arg = w};
 
@@ -625,7 +625,7 @@ void change_user_hold(struct world *w, uint32_t i)
 	tell(w, "task %u: user %s", i, s->user_hold ? "holds" : "releases");
 	note_status(w, i);
 	r = s->user_hold ? gp_engine_user_hold(w->engine, s->id)
-	                 : gp_engine_user_release(w->engine, s->id);
+			 : gp_engine_user_release(w->engine, s->id);
 	if (r)
 		breach(w, "(3) a user's wish for task %u failed: %d", i, r);
 }

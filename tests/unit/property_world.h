@@ -50,7 +50,7 @@ struct subject {
 	uint64_t denied_ns;            /* since when it wants the device and does not get it */
 	uint64_t held_ns, released_ns; /* when a hold and a release last took effect */
 	uint64_t inverted_ns; /* how long it has waited for tasks of lower rank, or run before
-	                         others */
+				 others */
 	bool was_active, was_held;
 };
 
@@ -110,7 +110,7 @@ void disturb(struct world *w);
 void tick(struct world *w);
 void pass_time(struct world *w, uint64_t to_ns);
 int world_init(struct world *w, const struct gp_policy_choice *choice,
-               const struct model_profile *profile, uint64_t seed);
+	       const struct model_profile *profile, uint64_t seed);
 
 /* What the test does to tasks. */
 

@@ -25,7 +25,7 @@ static uint32_t width_of(const char *name)
 }
 
 static void add_stream(struct gp_scenario *to, struct gp_sim_task task,
-                       const struct gp_task_attr *attr)
+		       const struct gp_task_attr *attr)
 {
 	task.hint_ns = 0;
 	task.slice_us = 0;
@@ -35,7 +35,7 @@ static void add_stream(struct gp_scenario *to, struct gp_sim_task task,
 /* Divides a task that stands for several programs. Programs with the same period do not begin at
  * the same time: each begins when the one before it would have finished if it were alone. */
 static void add_streams(struct gp_scenario *to, struct gp_sim_task task,
-                        const struct gp_task_attr *attr, const struct stream *stream, uint32_t n)
+			const struct gp_task_attr *attr, const struct stream *stream, uint32_t n)
 {
 	uint64_t phase_ns = task.phase_ns;
 

@@ -57,14 +57,14 @@ struct gp_run finish(const char *policy)
 }
 
 void assert_part(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
-                 double wanted, double within)
+		 double wanted, double within)
 {
 	double got = part(run, task);
 
 	if (getenv("GPREEMPT_SHOW"))
 		print_message("%-28s task %u: %5.1f %%, wanted %5.1f\n", kind->name, task, got,
-		              wanted);
+			      wanted);
 	else if (got < wanted - within || got > wanted + within)
 		fail_msg("%s: task %u got %.1f %% of the time, not %.1f", kind->name, task, got,
-		         wanted);
+			 wanted);
 }

@@ -71,6 +71,6 @@ static inline double part(const struct gp_run *run, uint32_t task)
 }
 
 void assert_part(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
-                 double wanted, double within);
+		 double wanted, double within);
 
 #endif

@@ -15,7 +15,7 @@ void shipped_load(const char *name, struct gp_scenario *s)
 }
 
 void shipped_run_watched(struct gp_scenario *s, const char *policy,
-                         const struct gp_run_options *options, struct gp_run *run)
+			 const struct gp_run_options *options, struct gp_run *run)
 {
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};

@@ -12,7 +12,7 @@ void shipped_load(const char *name, struct gp_scenario *s);
 
 /* An ejected policy fails the test. */
 void shipped_run_watched(struct gp_scenario *s, const char *policy,
-                         const struct gp_run_options *options, struct gp_run *run);
+			 const struct gp_run_options *options, struct gp_run *run);
 
 static inline void shipped_run(struct gp_scenario *s, const char *policy, struct gp_run *run)
 {

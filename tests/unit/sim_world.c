@@ -18,13 +18,13 @@ struct gp_sim_task closed_loop(uint64_t kernel_ns)
 struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                            .every_ns = every_ns,
-	                            .kernel_ns = kernel_ns,
-	                            .stop_ns = GP_NEVER};
+				    .every_ns = every_ns,
+				    .kernel_ns = kernel_ns,
+				    .stop_ns = GP_NEVER};
 }
 
 struct gp_sim *new_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
-                       uint32_t ntasks, uint64_t seed)
+		       uint32_t ntasks, uint64_t seed)
 {
 	const struct gp_sim_config config = {
 		.device = *device, .task = task, .ntasks = ntasks, .seed = seed};

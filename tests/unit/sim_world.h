@@ -17,7 +17,7 @@ extern const struct gp_sim_device plain;
 struct gp_sim_task closed_loop(uint64_t kernel_ns);
 struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns);
 struct gp_sim *new_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
-                       uint32_t ntasks, uint64_t seed);
+		       uint32_t ntasks, uint64_t seed);
 
 /* Advances to `to_ns`, ignoring signals. */
 void run_to(struct gp_sim *sim, uint64_t to_ns);

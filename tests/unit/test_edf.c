@@ -11,11 +11,11 @@
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = sets_of(300),
-	                         .most = 18,
-	                         .low = 100,
-	                         .high = 799,
-	                         .change_permille = 10,
-	                         .cost_permille = 1000};
+				 .most = 18,
+				 .low = 100,
+				 .high = 799,
+				 .change_permille = 10,
+				 .cost_permille = 1000};
 	struct draw short_ones = any, equal = any;
 
 	assert_int_equal(run_sets("edf", &any), 0);
@@ -30,11 +30,11 @@ TEST(four_fifths_of_the_device_are_always_accepted)
 TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = sets_of(300),
-	                          .most = 10,
-	                          .low = 1003,
-	                          .high = 1500,
-	                          .change_permille = 10,
-	                          .cost_permille = 1000};
+				  .most = 10,
+				  .low = 1003,
+				  .high = 1500,
+				  .change_permille = 10,
+				  .cost_permille = 1000};
 
 	assert_int_equal(run_sets("edf", &draw), draw.sets);
 }
@@ -43,11 +43,11 @@ TEST(more_than_the_device_is_never_promised)
 TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 {
 	const struct draw draw = {.sets = sets_of(300),
-	                          .most = 10,
-	                          .low = 100,
-	                          .high = 1500,
-	                          .change_permille = 100,
-	                          .cost_permille = 1000};
+				  .most = 10,
+				  .low = 100,
+				  .high = 1500,
+				  .change_permille = 100,
+				  .cost_permille = 1000};
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
@@ -55,12 +55,12 @@ TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = sets_of(300),
-	                          .most = 10,
-	                          .low = 100,
-	                          .high = 1500,
-	                          .change_permille = 30,
-	                          .cost_permille = 1000,
-	                          .sporadic = true};
+				  .most = 10,
+				  .low = 100,
+				  .high = 1500,
+				  .change_permille = 30,
+				  .cost_permille = 1000,
+				  .sporadic = true};
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
@@ -70,12 +70,12 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 {
 	struct draw draw = {.sets = sets_of(100),
-	                    .low = 300,
-	                    .high = 1000,
-	                    .change_permille = 40,
-	                    .cost_permille = 1000,
-	                    .equal = true,
-	                    .sporadic = true};
+			    .low = 300,
+			    .high = 1000,
+			    .change_permille = 40,
+			    .cost_permille = 1000,
+			    .equal = true,
+			    .sporadic = true};
 
 	for (draw.most = 2; draw.most <= 6; draw.most++)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
@@ -84,12 +84,12 @@ TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 TEST(a_device_that_must_be_asked_is_asked_often_enough)
 {
 	const struct draw draw = {.sets = sets_of(100),
-	                          .most = 7,
-	                          .low = 100,
-	                          .high = 1100,
-	                          .change_permille = 4, /* deadlines from 33 ms */
-	                          .cost_permille = 100,
-	                          .unannounced = true};
+				  .most = 7,
+				  .low = 100,
+				  .high = 1100,
+				  .change_permille = 4, /* deadlines from 33 ms */
+				  .cost_permille = 100,
+				  .unannounced = true};
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
@@ -113,13 +113,13 @@ TEST(a_short_deadline_is_kept_on_a_device_that_must_be_asked)
 TEST(what_is_accepted_is_not_late_whatever_a_change_consists_of)
 {
 	struct draw draw = {.sets = 40,
-	                    .low = 600,
-	                    .high = 1000,
-	                    .change_permille = 15,
-	                    .cost_permille = 1000,
-	                    .any_costs = true,
-	                    .equal = true,
-	                    .sporadic = true};
+			    .low = 600,
+			    .high = 1000,
+			    .change_permille = 15,
+			    .cost_permille = 1000,
+			    .any_costs = true,
+			    .equal = true,
+			    .sporadic = true};
 
 	for (draw.most = 4; draw.most <= 20; draw.most += 4)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
@@ -128,12 +128,12 @@ TEST(what_is_accepted_is_not_late_whatever_a_change_consists_of)
 TEST(gangs_are_done_in_time_as_a_whole)
 {
 	const struct draw draw = {.sets = sets_of(200),
-	                          .most = 6,
-	                          .low = 100,
-	                          .high = 1200,
-	                          .change_permille = 30,
-	                          .cost_permille = 1000,
-	                          .gangs = true};
+				  .most = 6,
+				  .low = 100,
+				  .high = 1200,
+				  .change_permille = 30,
+				  .cost_permille = 1000,
+				  .gangs = true};
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
@@ -143,11 +143,11 @@ TEST(gangs_are_done_in_time_as_a_whole)
 TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = sets_of(100),
-	                          .most = 7,
-	                          .low = 100,
-	                          .high = 799,
-	                          .change_permille = 10,
-	                          .cwsr = true};
+				  .most = 7,
+				  .low = 100,
+				  .high = 799,
+				  .change_permille = 10,
+				  .cwsr = true};
 	struct draw any = fits;
 
 	assert_int_equal(run_sets("edf", &fits), 0);
@@ -175,7 +175,7 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 		w.duration_ns = 2 * S;
 		for (unsigned i = 0; i < count; i++)
 			world_add_service(&w, deadline_ns, deadline_ns,
-			                  deadline_ns * 8 / 10 / count);
+					  deadline_ns * 8 / 10 / count);
 		world_run(&w, "edf");
 		world_check(&w, "edf");
 		refused = world_refused(&w);

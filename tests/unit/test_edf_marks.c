@@ -8,12 +8,12 @@
 TEST(request_marks_are_enough_on_a_device_without_activity)
 {
 	const struct draw draw = {.sets = sets_of(200),
-	                          .most = 7,
-	                          .low = 100,
-	                          .high = 1100,
-	                          .change_permille = 10,
-	                          .cost_permille = 1000,
-	                          .request_marks = true};
+				  .most = 7,
+				  .low = 100,
+				  .high = 1100,
+				  .change_permille = 10,
+				  .cost_permille = 1000,
+				  .request_marks = true};
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
@@ -22,13 +22,13 @@ TEST(request_marks_are_enough_on_a_device_without_activity)
 TEST(request_marks_are_enough_on_a_device_with_samples_and_slices)
 {
 	const struct draw fits = {.sets = sets_of(200),
-	                          .most = 13,
-	                          .low = 100,
-	                          .high = 799,
-	                          .change_permille = 10,
-	                          .cost_permille = 1000,
-	                          .request_marks = true,
-	                          .sampled = true};
+				  .most = 13,
+				  .low = 100,
+				  .high = 799,
+				  .change_permille = 10,
+				  .cost_permille = 1000,
+				  .request_marks = true,
+				  .sampled = true};
 	struct draw any = fits;
 
 	assert_int_equal(run_sets("edf", &fits), 0);
@@ -98,14 +98,14 @@ TEST(a_task_that_was_seen_idle_is_held_all_the_same)
 TEST(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing)
 {
 	const struct draw draw = {.sets = sets_of(200),
-	                          .most = 10,
-	                          .low = 100,
-	                          .high = 1100,
-	                          .change_permille = 30,
-	                          .cost_permille = 1000,
-	                          .request_marks = true,
-	                          .sampled = true,
-	                          .silent = true};
+				  .most = 10,
+				  .low = 100,
+				  .high = 1100,
+				  .change_permille = 30,
+				  .cost_permille = 1000,
+				  .request_marks = true,
+				  .sampled = true,
+				  .silent = true};
 	struct draw blind = draw;
 
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);

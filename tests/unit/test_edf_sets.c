@@ -30,7 +30,7 @@ static unsigned times(unsigned n)
 }
 
 static void draw_of_kind(struct set *s, enum costs costs, enum family family, unsigned n,
-                         unsigned seed)
+			 unsigned seed)
 {
 	struct gp_rng rng;
 
@@ -52,7 +52,7 @@ TEST(so_many_tasks_with_four_fifths_of_the_device_are_always_accepted)
 				draw_of_kind(&s, costs, family, n, k);
 				if (!is_accepted(&s, "edf"))
 					fail_msg("%s: %u tasks, family %u, seed %u are refused",
-					         kinds[costs].name, n, family, k);
+						 kinds[costs].name, n, family, k);
 			}
 }
 
@@ -70,7 +70,7 @@ TEST(one_more_is_refused_in_the_worst_case)
 		}
 		if (!refused)
 			fail_msg("%s: %u are accepted too", kinds[costs].name,
-			         kinds[costs].always + 1);
+				 kinds[costs].always + 1);
 	}
 }
 
@@ -84,7 +84,7 @@ TEST(more_than_the_device_is_refused_whatever_it_costs)
 		set_costs(&s.device, SWITCH_ALONE, SHORTEST_NS);
 		s.device.switch_ns = s.device.switch_idle_ns = s.device.refill_ns = 1;
 		draw_set(&s, &rng, k % FAMILIES, 1 + k % 12, SHORTEST_NS,
-		         draw_between(&rng, 1001, 1500));
+			 draw_between(&rng, 1001, 1500));
 		assert_false(is_accepted(&s, "edf"));
 		assert_false(is_accepted(&s, "lax"));
 	}
@@ -113,8 +113,8 @@ static bool draw_at_border(struct set *s, const char *policy, unsigned seed)
 	draw_any_costs(&w.device, &rng);
 	whole.device = w.device;
 	draw_set(&whole, &rng, (enum family)gp_rng_below(&rng, FAMILIES),
-	         1 + (unsigned)gp_rng_below(&rng, 12),
-	         world_change_ns(&w) * draw_between(&rng, 10, 200), 1000);
+		 1 + (unsigned)gp_rng_below(&rng, 12),
+		 world_change_ns(&w) * draw_between(&rng, 10, 200), 1000);
 	while (high - low > 1) {
 		scale_budgets(s, &whole, (low + high) / 2);
 		*(is_accepted(s, policy) ? &low : &high) = (low + high) / 2;
@@ -177,13 +177,13 @@ TEST(background_that_pauses_all_the_time_makes_no_task_late)
 			w.device.slice_us = slice_us;
 			deadline_ns = 20 * world_change_ns(&w);
 			world_add_service(&w, deadline_ns, deadline_ns + 7 * MS,
-			                  deadline_ns * 8 / 10);
+					  deadline_ns * 8 / 10);
 			for (unsigned i = 0; i < 8; i++)
 				world_add(&w,
-				          (struct gp_sim_task){.load = GP_LOAD_POISSON,
-				                               .every_ns = 32 * kernel_ns[k],
-				                               .kernel_ns = kernel_ns[k]},
-				          0, 0);
+					  (struct gp_sim_task){.load = GP_LOAD_POISSON,
+							       .every_ns = 32 * kernel_ns[k],
+							       .kernel_ns = kernel_ns[k]},
+					  0, 0);
 			w.duration_ns = 3 * S;
 			world_run(&w, "edf");
 			world_check(&w, "edf");

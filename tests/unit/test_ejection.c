@@ -63,7 +63,7 @@ static void assert_given_back(struct rig *r)
 }
 
 static void assert_ejected(struct rig *r, enum gp_eject_reason reason, uint64_t task,
-                           const char *why)
+			   const char *why)
 {
 	const struct gp_ejection *x = gp_engine_ejection(r->engine);
 
@@ -162,7 +162,7 @@ TEST(a_policy_that_breaks_a_rule_is_ejected)
 		rig_step(r);
 		assert_ejected(r, GP_EJECT_BOUND, cases[c].blamed, cases[c].why);
 		assert_int_equal(gp_engine_ejection(r->engine)->task_plan[cases[c].id - 1].want,
-		                 cases[c].what);
+				 cases[c].what);
 		assert_given_back(r);
 		rig_free(r);
 	}

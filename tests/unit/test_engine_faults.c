@@ -26,7 +26,7 @@ TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 		assert_in_range(r->gpu.nasked, 18, 20);
 		for (unsigned i = 1; i < r->gpu.nasked; i++) {
 			assert_int_equal(r->gpu.asked[i].now_ns - r->gpu.asked[i - 1].now_ns,
-			                 backoff_ns);
+					 backoff_ns);
 			backoff_ns = backoff_ns * 2 > 1 * S ? 1 * S : backoff_ns * 2;
 		}
 		assert_int_equal(rig_stats(r)->failures, r->gpu.nasked);
@@ -62,7 +62,7 @@ TEST(the_backoff_can_be_set)
 	assert_int_equal(r->gpu.nasked, 6);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(r->gpu.asked[i + 1].now_ns - r->gpu.asked[i].now_ns,
-		                 expected_ms[i] * MS);
+				 expected_ms[i] * MS);
 	rig_free(r);
 }
 
@@ -84,7 +84,7 @@ TEST(an_action_without_effect_counts_as_failed_and_is_repeated)
 			uint64_t after_ns = r->gpu.asked[i].now_ns - r->gpu.asked[i - 1].now_ns;
 
 			assert_in_range(after_ns, backoff_ns + seen_ns,
-			                backoff_ns + seen_ns + 2 * MS);
+					backoff_ns + seen_ns + 2 * MS);
 			backoff_ns *= 2;
 		}
 		assert_in_range(rig_stats(r)->failures, r->gpu.nasked - 1, r->gpu.nasked);
@@ -431,7 +431,7 @@ static void want_at_random(struct gp_rng *rng)
 		else
 			want(id,
 			     gp_rng_below(rng, 8) ? gp_rng_below(rng, 2) ? GP_HOLD : GP_RUN
-			                          : GP_LEAVE,
+						  : GP_LEAVE,
 			     slices[gp_rng_below(rng, 4)]);
 	}
 	want(7, GP_LEAVE, 0);

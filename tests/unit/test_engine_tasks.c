@@ -112,7 +112,7 @@ static void blob_init(const struct gp_policy_state *state)
 }
 
 static void blob_task_in(const struct gp_policy_state *state, const struct gp_task_view *task,
-                         void *task_state)
+			 void *task_state)
 {
 	struct id_blob *b = task_state;
 
@@ -125,7 +125,7 @@ static void blob_task_in(const struct gp_policy_state *state, const struct gp_ta
 }
 
 static void blob_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
-                          void *task_state)
+			  void *task_state)
 {
 	assert_int_equal(*(uint64_t *)state->device, 4711);
 	assert_int_equal(((struct id_blob *)task_state)->id, task->id);
@@ -133,7 +133,7 @@ static void blob_task_out(const struct gp_policy_state *state, const struct gp_t
 }
 
 static int blob_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_plan *plan)
+		       struct gp_plan *plan)
 {
 	assert_int_equal(*(uint64_t *)state->device, 4711);
 	assert_true(plan->next_ns == GP_NEVER);
@@ -240,12 +240,12 @@ TEST(attributes_come_from_classify)
 {
 	struct rig *r = rig_new(4);
 	const struct gp_task_attr given = {.class = GP_LATENCY_CRITICAL,
-	                                   .priority = 9,
-	                                   .weight = 1234,
-	                                   .share_permille = 250,
-	                                   .ceiling_permille = 750,
-	                                   .deadline_ns = 5 * MS,
-	                                   .budget_ns = 2 * MS};
+					   .priority = 9,
+					   .weight = 1234,
+					   .share_permille = 250,
+					   .ceiling_permille = 750,
+					   .deadline_ns = 5 * MS,
+					   .budget_ns = 2 * MS};
 	const struct gp_task_view *v;
 
 	rig_add(r, GP_UNMANAGED);
@@ -300,9 +300,9 @@ TEST(attributes_out_of_range_are_refused_and_change_nothing)
 	REFUSED(ceiling_permille, 1001);
 #undef REFUSED
 	a = (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-	                          .priority = GP_PRIORITY_MAX,
-	                          .weight = 10000,
-	                          .share_permille = 1000};
+				  .priority = GP_PRIORITY_MAX,
+				  .weight = 10000,
+				  .share_permille = 1000};
 	assert_int_equal(gp_engine_set_attr(r->engine, 1, &a), 0);
 	assert_int_equal(gp_engine_next_ns(r->engine), 0);
 	a.weight = 1;
@@ -337,7 +337,7 @@ TEST(a_task_that_is_not_there_is_no_such_process)
 }
 
 static const struct gp_policy_ops *const every_policy[] = {&gp_policy_none, &gp_policy_priority,
-                                                           &gp_policy_rr, &scripted};
+							   &gp_policy_rr, &scripted};
 
 TEST(an_unmanaged_task_is_never_touched)
 {
@@ -523,7 +523,7 @@ TEST(a_user_holds_even_an_unmanaged_task_under_every_policy)
 				assert_true(rig_is(r, h)->held);
 				assert_true(rig_task(r, h).held_by & GP_HELD_BY_USER);
 				assert_true(gp_engine_view(r->engine)->task[h].held_by &
-				            GP_HELD_BY_USER);
+					    GP_HELD_BY_USER);
 			}
 		}
 		assert_int_equal(fake_count(&r->gpu, FAKE_RELEASE, 0, 0), 0);
@@ -715,11 +715,11 @@ TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 		uint32_t cap;
 		const char *word;
 	} needs[] = {{GP_CAP_HOLD, "hold"},
-	             {GP_CAP_SLICE, "slice"},
-	             {GP_CAP_ACTIVITY, "activity"},
-	             {GP_CAP_EVENTS, "event"},
-	             {GP_CAP_REQUEST_MARKS, "request marks"},
-	             {GP_CAP_PREEMPT_MODE, "preempt"}};
+		     {GP_CAP_SLICE, "slice"},
+		     {GP_CAP_ACTIVITY, "activity"},
+		     {GP_CAP_EVENTS, "event"},
+		     {GP_CAP_REQUEST_MARKS, "request marks"},
+		     {GP_CAP_PREEMPT_MODE, "preempt"}};
 	struct rig *r = rig_new(4);
 
 	rig_start(r, &gp_policy_rr);
@@ -731,7 +731,7 @@ TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 
 		r->gpu.base.info.caps = ~needs[i].cap;
 		assert_int_equal(gp_engine_set_policy(r->engine, r->now_ns, &choice, &err),
-		                 -ENOTSUP);
+				 -ENOTSUP);
 		assert_int_equal(err.code, -ENOTSUP);
 		assert_non_null(strstr(err.text, "needy"));
 		assert_non_null(strstr(err.text, needs[i].word));

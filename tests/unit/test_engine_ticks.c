@@ -245,14 +245,14 @@ TEST(the_view_carries_the_devices_properties)
 	const struct gp_view *v;
 
 	r->gpu.base.info = (struct gp_gpu_info){.caps = GP_CAP_HOLD | GP_CAP_REQUEST_MARKS,
-	                                        .max_held = 3,
-	                                        .slice_default_us = 11,
-	                                        .slice_min_us = 12,
-	                                        .slice_max_us = 13,
-	                                        .switch_cost_ns = 14,
-	                                        .hold_cost_ns = 17,
-	                                        .release_cost_ns = 18,
-	                                        .sample_period_ns = 15};
+						.max_held = 3,
+						.slice_default_us = 11,
+						.slice_min_us = 12,
+						.slice_max_us = 13,
+						.switch_cost_ns = 14,
+						.hold_cost_ns = 17,
+						.release_cost_ns = 18,
+						.sample_period_ns = 15};
 	r->config.starve_limit_ns = 16;
 	rig_start(r, &scripted);
 	v = gp_engine_view(r->engine);

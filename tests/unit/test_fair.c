@@ -127,8 +127,8 @@ TEST(one_that_wants_less_than_its_part_gets_what_it_wants)
 
 		begin(kind, 10 * S);
 		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-		                         .every_ns = 100 * MS,
-		                         .kernel_ns = 30 * MS},
+					 .every_ns = 100 * MS,
+					 .kernel_ns = 30 * MS},
 		    be_attr(100));
 		add(busy(5 * MS), be_attr(100));
 		run = finish("fair");
@@ -248,8 +248,8 @@ TEST(one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn)
 
 		begin(kind, 10 * S);
 		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-		                         .every_ns = 100 * MS,
-		                         .kernel_ns = 5 * MS},
+					 .every_ns = 100 * MS,
+					 .kernel_ns = 5 * MS},
 		    be_attr(100));
 		add(busy(5 * MS), be_attr(100));
 		add(busy(5 * MS), be_attr(100));

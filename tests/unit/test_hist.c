@@ -12,7 +12,7 @@
 #define SAMPLES 20000
 
 static const uint32_t asked[] = {0,      1,      49,     50,     1000,   10000,  250000, 333333,
-                                 500000, 900000, 990000, 999000, 999949, 999950, 999999, 1000000};
+				 500000, 900000, 990000, 999000, 999949, 999950, 999999, 1000000};
 #define ASKED (sizeof(asked) / sizeof(asked[0]))
 
 static uint64_t uniform(struct gp_rng *rng)
@@ -29,7 +29,7 @@ static uint64_t exponential(struct gp_rng *rng)
 static uint64_t two_humps(struct gp_rng *rng)
 {
 	return gp_rng_below(rng, 10) ? 900 + gp_rng_below(rng, 200)
-	                             : 40000000 + gp_rng_below(rng, 1000000);
+				     : 40000000 + gp_rng_below(rng, 1000000);
 }
 
 /* Every order of magnitude equally often. */
@@ -81,8 +81,8 @@ static void assert_quantiles_agree(const struct gp_hist *h, const uint64_t *sort
 		uint64_t off = got > exact ? got - exact : exact - got;
 		if (off > exact / 128)
 			fail_msg("quantile %u of %llu: %llu, not %llu", asked[i],
-			         (unsigned long long)n, (unsigned long long)got,
-			         (unsigned long long)exact);
+				 (unsigned long long)n, (unsigned long long)got,
+				 (unsigned long long)exact);
 		assert_true(got >= sorted[0] && got <= sorted[n - 1]);
 	}
 	assert_true(gp_hist_quantile(h, 0) == sorted[0]);
@@ -115,8 +115,8 @@ static void assert_distribution(uint64_t (*draw)(struct gp_rng *), uint64_t n)
 TEST(quantiles_agree_with_the_sorted_samples)
 {
 	uint64_t (*const draws[])(struct gp_rng *) = {uniform,        exponential, two_humps,
-	                                              log_uniform,    heavy_tail,  small_whole,
-	                                              always_the_same};
+						      log_uniform,    heavy_tail,  small_whole,
+						      always_the_same};
 	const uint64_t sizes[] = {1, 2, 3, 10, 101, 1000, SAMPLES};
 	for (size_t d = 0; d < sizeof(draws) / sizeof(draws[0]); d++) {
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)

@@ -12,10 +12,10 @@
 static struct gp_task_view runs(enum gp_class class, unsigned priority)
 {
 	return (struct gp_task_view){.known = KNOWN,
-	                             .class = (uint8_t) class,
-	                             .priority = (uint8_t)priority,
-	                             .active = true,
-	                             .running = true};
+				     .class = (uint8_t) class,
+				     .priority = (uint8_t)priority,
+				     .active = true,
+				     .running = true};
 }
 
 /* Released, and the hardware gives it nothing. */
@@ -105,7 +105,7 @@ TEST(a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrate)
 TEST(the_highest_that_waits_counts_against_the_lowest_that_runs)
 {
 	struct gp_task_view t[] = {held(GP_BEST_EFFORT, 3), runs(GP_BEST_EFFORT, 5),
-	                           held(GP_BEST_EFFORT, 5), runs(GP_BEST_EFFORT, 9)};
+				   held(GP_BEST_EFFORT, 5), runs(GP_BEST_EFFORT, 9)};
 	struct gp_view view = {.n = 4, .task = t};
 	bool visible;
 
@@ -120,7 +120,7 @@ TEST(the_highest_that_waits_counts_against_the_lowest_that_runs)
 TEST(what_is_not_known_is_never_an_inversion)
 {
 	const struct gp_task_view waiting[] = {waits(GP_LATENCY_CRITICAL, 9),
-	                                       held(GP_LATENCY_CRITICAL, 9)};
+					       held(GP_LATENCY_CRITICAL, 9)};
 	struct gp_task_view w, r;
 
 	for (int i = 0; i < 2; i++) {

@@ -10,11 +10,11 @@
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = sets_of(300),
-	                         .most = 12,
-	                         .low = 100,
-	                         .high = 799,
-	                         .change_permille = 10,
-	                         .cost_permille = 1000};
+				 .most = 12,
+				 .low = 100,
+				 .high = 799,
+				 .change_permille = 10,
+				 .cost_permille = 1000};
 	struct draw equal = any;
 
 	assert_int_equal(run_sets("lax", &any), 0);
@@ -26,11 +26,11 @@ TEST(four_fifths_of_the_device_are_always_accepted)
 TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = sets_of(200),
-	                          .most = 10,
-	                          .low = 1003,
-	                          .high = 1500,
-	                          .change_permille = 10,
-	                          .cost_permille = 1000};
+				  .most = 10,
+				  .low = 1003,
+				  .high = 1500,
+				  .change_permille = 10,
+				  .cost_permille = 1000};
 
 	assert_int_equal(run_sets("lax", &draw), draw.sets);
 }
@@ -39,13 +39,13 @@ TEST(more_than_the_device_is_never_promised)
 TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 {
 	static const char *const policies[] = {"lax:hysteresis=50", "lax:hysteresis=100", "lax",
-	                                       "lax:hysteresis=1000"};
+					       "lax:hysteresis=1000"};
 	const struct draw draw = {.sets = sets_of(150),
-	                          .most = 3,
-	                          .low = 500,
-	                          .high = 1100,
-	                          .change_permille = 3,
-	                          .cost_permille = 100};
+				  .most = 3,
+				  .low = 500,
+				  .high = 1100,
+				  .change_permille = 3,
+				  .cost_permille = 100};
 
 	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
 		assert_in_range(run_sets(policies[i], &draw), 1, draw.sets - 1);
@@ -54,12 +54,12 @@ TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = sets_of(200),
-	                          .most = 10,
-	                          .low = 100,
-	                          .high = 1500,
-	                          .change_permille = 30,
-	                          .cost_permille = 1000,
-	                          .sporadic = true};
+				  .most = 10,
+				  .low = 100,
+				  .high = 1500,
+				  .change_permille = 30,
+				  .cost_permille = 1000,
+				  .sporadic = true};
 	struct draw marked = draw, gangs = draw;
 
 	assert_in_range(run_sets("lax", &draw), 1, draw.sets - 1);
@@ -77,11 +77,11 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = sets_of(100),
-	                          .most = 5,
-	                          .low = 100,
-	                          .high = 799,
-	                          .change_permille = 10,
-	                          .cwsr = true};
+				  .most = 5,
+				  .low = 100,
+				  .high = 799,
+				  .change_permille = 10,
+				  .cwsr = true};
 	struct draw any = fits;
 
 	assert_int_equal(run_sets("lax", &fits), 0);
@@ -106,7 +106,7 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t rest_ns = (deadline_ns * 8 / 10 - 3 * budget_ns) / (count - 3);
 		uint32_t t = world_add_service(&w, deadline_ns, deadline_ns,
-		                               i < 3 ? budget_ns : rest_ns);
+					       i < 3 ? budget_ns : rest_ns);
 
 		if (request_marks)
 			split_request(&w, t);

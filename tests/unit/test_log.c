@@ -75,7 +75,7 @@ TEST_WITH(a_record_is_level_event_fields_in_one_write, start_afresh, NULL)
 	gp_log(GP_LOG_ERROR, "a", "b=1");
 	gp_log(GP_LOG_INFO, "c", "d=2");
 	assert_string_equal(seen.text,
-	                    "warn hold.failed task=7 errno=16\nerror a b=1\ninfo c d=2\n");
+			    "warn hold.failed task=7 errno=16\nerror a b=1\ninfo c d=2\n");
 	assert_int_equal(seen.writes, 3);
 }
 

@@ -36,14 +36,14 @@ static struct world *world_new(unsigned ndevices)
 			gp_log2_hist_init(&s->class_waits[k]);
 		gp_hist_init(&w->lag_ns[i]);
 		w->device[i] = (struct gp_metrics_device){.name = "fake GPU",
-		                                          .backend = "fake",
-		                                          .policy = "priority",
-		                                          .wanted = "priority",
-		                                          .caps = GP_CAP_HOLD | GP_CAP_SLICE,
-		                                          .starve_limit_ns = 10 * GP_NS_PER_S,
-		                                          .stats = s,
-		                                          .lag_ns = &w->lag_ns[i],
-		                                          .task = w->task};
+							  .backend = "fake",
+							  .policy = "priority",
+							  .wanted = "priority",
+							  .caps = GP_CAP_HOLD | GP_CAP_SLICE,
+							  .starve_limit_ns = 10 * GP_NS_PER_S,
+							  .stats = s,
+							  .lag_ns = &w->lag_ns[i],
+							  .task = w->task};
 	}
 	w->page = (struct gp_metrics_page){
 		.version = "1.2.3", .ndevices = ndevices, .device = w->device};
@@ -162,9 +162,9 @@ TEST(labels_are_escaped_and_always_utf8)
 	strcpy(w->task[0].name, "k\xc3\xa4se\xff\xc3");
 	page = write_page(w);
 	assert_line(page, "gpreempt_device_info{device=\"0\",name=\"a \\\"b\\\" \\\\ c\\nd\","
-	                  "backend=\"fake\"} 1");
+			  "backend=\"fake\"} 1");
 	assert_line(page, "gpreempt_task_preemptions_total{device=\"0\",task=\"7\",pid=\"42\","
-	                  "name=\"k\xc3\xa4se\xef\xbf\xbd\xef\xbf\xbd\"} 0");
+			  "name=\"k\xc3\xa4se\xef\xbf\xbd\xef\xbf\xbd\"} 0");
 	world_free(w);
 }
 
@@ -249,7 +249,7 @@ TEST(an_ejected_policy_is_not_in_force)
 	w->device[1].stuck = true;
 	page = write_page(w);
 	assert_line(page,
-	            "gpreempt_policy_info{device=\"0\",policy=\"none\",wanted=\"priority\"} 1");
+		    "gpreempt_policy_info{device=\"0\",policy=\"none\",wanted=\"priority\"} 1");
 	assert_line(page, "gpreempt_policy_in_force{device=\"0\"} 0");
 	assert_absent(page, "gpreempt_policy_in_force{device=\"1\"}");
 	assert_line(page, "gpreempt_device_up{device=\"0\"} 1");
@@ -281,7 +281,7 @@ static uint64_t value_of(const char *page, const char *sample)
 
 /* Both kinds: as many below each bound as there are samples below it. */
 static void check_buckets(const char *page, const char *name, const char *labels,
-                          const uint64_t *sample, unsigned n)
+			  const uint64_t *sample, unsigned n)
 {
 	char line[160];
 	uint64_t below, sum_ns = 0;
@@ -290,7 +290,7 @@ static void check_buckets(const char *page, const char *name, const char *labels
 		uint64_t us = 1ull << power;
 
 		snprintf(line, sizeof line, "%s_bucket{%s,le=\"%llu.%06llu\"} ", name, labels,
-		         (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+			 (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
 		below = 0;
 		for (unsigned i = 0; i < n; i++)
 			below += sample[i] < us * 1000;
@@ -303,16 +303,16 @@ static void check_buckets(const char *page, const char *name, const char *labels
 	snprintf(line, sizeof line, "%s_count{%s} ", name, labels);
 	assert_int_equal(value_of(page, line), n);
 	snprintf(line, sizeof line, "%s_sum{%s} %llu.%09llu", name, labels,
-	         (unsigned long long)(sum_ns / GP_NS_PER_S),
-	         (unsigned long long)(sum_ns % GP_NS_PER_S));
+		 (unsigned long long)(sum_ns / GP_NS_PER_S),
+		 (unsigned long long)(sum_ns % GP_NS_PER_S));
 	assert_line(page, line);
 }
 
 TEST(buckets_count_what_is_below_their_bounds)
 {
 	static const uint64_t sample[] = {0,         999,         1001,        1999,
-	                                  2001,      3500000,     4095999999,  4096000001,
-	                                  900000000, 16777215999, 16777216001, 3600000000000};
+					  2001,      3500000,     4095999999,  4096000001,
+					  900000000, 16777215999, 16777216001, 3600000000000};
 	const unsigned n = sizeof sample / sizeof *sample;
 	struct world *w = world_new(1);
 
@@ -369,16 +369,16 @@ TEST(a_task_has_its_own_series_where_asked_for)
 	w->page.tasks = true;
 	w->device[0].ntasks = 2;
 	w->task[0] = (struct gp_task_stats){.id = 1,
-	                                    .pid = 10,
-	                                    .name = "a",
-	                                    .attr.class = GP_LATENCY_CRITICAL,
-	                                    .run_source = GP_RUN_MEASURED,
-	                                    .run_ns = 5 * GP_NS_PER_MS,
-	                                    .memory = 77,
-	                                    .waits = 4,
-	                                    .wait_p50_ns = 1000,
-	                                    .wait_p99_ns = 2000,
-	                                    .wait_sum_ns = 5000};
+					    .pid = 10,
+					    .name = "a",
+					    .attr.class = GP_LATENCY_CRITICAL,
+					    .run_source = GP_RUN_MEASURED,
+					    .run_ns = 5 * GP_NS_PER_MS,
+					    .memory = 77,
+					    .waits = 4,
+					    .wait_p50_ns = 1000,
+					    .wait_p99_ns = 2000,
+					    .wait_sum_ns = 5000};
 	w->task[1] = (struct gp_task_stats){.id = 2, .pid = 20, .name = "b"};
 	page = write_page(w);
 #define A "device=\"0\",task=\"1\",pid=\"10\",name=\"a\""

@@ -32,15 +32,15 @@ struct outcome {
 };
 
 static struct outcome play(const struct device_kind *kind, const struct load *load,
-                           const char *policy)
+			   const char *policy)
 {
 	struct outcome o = {0};
 	struct gp_run run;
 
 	begin(kind, 10 * S);
 	add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-	                         .every_ns = load->every_ns,
-	                         .kernel_ns = load->kernel_ns},
+				 .every_ns = load->every_ns,
+				 .kernel_ns = load->kernel_ns},
 	    be_attr(100));
 	for (unsigned i = 0; i < load->jobs; i++)
 		add(busy(13600 * US), be_attr(100));
@@ -53,8 +53,8 @@ static struct outcome play(const struct device_kind *kind, const struct load *lo
 	gp_run_free(&run);
 	if (getenv("GPREEMPT_SHOW"))
 		print_message("%-28s %-5s p50 %7.2f p99 %7.2f ms, %4.1f %% kept, %4.1f busy\n",
-		              kind->name, policy, (double)o.p50_ns / 1e6, (double)o.p99_ns / 1e6,
-		              o.kept, o.busy);
+			      kind->name, policy, (double)o.p50_ns / 1e6, (double)o.p99_ns / 1e6,
+			      o.kept, o.busy);
 	return o;
 }
 
@@ -68,7 +68,7 @@ TEST(short_tasks_are_answered_sooner_without_being_told)
 			/* If stretches count, those of waiting requests are long, and the task
 			 * sinks; without slices each costs a hold. */
 			bool all = !knows_at_once(kind) ||
-			           loads[i].every_ns >= 10 * loads[i].kernel_ns;
+				   loads[i].every_ns >= 10 * loads[i].kernel_ns;
 
 			if (!can_tell(kind)) {
 				assert_int_equal(mlfq.p50_ns, none.p50_ns);
@@ -77,15 +77,15 @@ TEST(short_tasks_are_answered_sooner_without_being_told)
 			if (mlfq.p50_ns >= none.p50_ns || mlfq.p50_ns > rr.p50_ns ||
 			    (all && (mlfq.p99_ns > none.p99_ns || mlfq.p99_ns > rr.p99_ns)))
 				fail_msg("%s, load %zu: p50 %.2f and p99 %.2f ms", kind->name, i,
-				         (double)mlfq.p50_ns / 1e6, (double)mlfq.p99_ns / 1e6);
+					 (double)mlfq.p50_ns / 1e6, (double)mlfq.p99_ns / 1e6);
 			/* No task is held in favour of one that leaves the device idle. */
 			if (!knows_at_once(kind) && mlfq.busy < none.busy - 1)
 				fail_msg("%s, load %zu: busy for %.1f %%", kind->name, i,
-				         mlfq.busy);
+					 mlfq.busy);
 			/* Holds cost more if the end of a request is not signalled. */
 			if (all && mlfq.kept < none.kept - 10)
 				fail_msg("%s, load %zu: jobs keep %.1f %%", kind->name, i,
-				         mlfq.kept);
+					 mlfq.kept);
 		}
 	}
 }
@@ -111,10 +111,10 @@ TEST(no_task_is_held_for_one_that_leaves_the_device_idle)
 	const struct gp_sim_task sets[][3] = {
 		{now_and_then(20 * MS, 20 * MS), now_and_then(20 * MS, 20 * MS)},
 		{now_and_then(20 * MS, 20 * MS), now_and_then(20 * MS, 20 * MS),
-	         at_random(20 * MS, 1 * MS)},
+		 at_random(20 * MS, 1 * MS)},
 		{at_random(10 * MS, 3 * MS), at_random(10 * MS, 3 * MS)},
 		{at_random(10 * MS, 2 * MS), at_random(10 * MS, 2 * MS),
-	         at_random(20 * MS, 1 * MS)},
+		 at_random(20 * MS, 1 * MS)},
 	};
 
 	for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
@@ -136,11 +136,11 @@ TEST(no_task_is_held_for_one_that_leaves_the_device_idle)
 		}
 		if (busy_part[1] < busy_part[0] - 1)
 			fail_msg("set %zu: busy for %.1f %%, not %.1f", s, busy_part[1],
-			         busy_part[0]);
+				 busy_part[0]);
 		for (uint32_t i = 0; i < n; i++)
 			if (p50_ms[1][i] > 1.1 * p50_ms[0][i])
 				fail_msg("set %zu: p50 of task %u is %.1f ms, not %.1f", s, i,
-				         p50_ms[1][i], p50_ms[0][i]);
+					 p50_ms[1][i], p50_ms[0][i]);
 	}
 }
 
@@ -183,8 +183,8 @@ TEST(one_that_takes_a_little_less_than_the_others_stays_at_the_top)
 		run = finish("mlfq");
 		if (run.task[0].p50_ns > 5 * MS || run.task[0].p99_ns > 60 * MS)
 			fail_msg("seed %llu: p50 %.1f, p99 %.1f ms", (unsigned long long)seed,
-			         (double)run.task[0].p50_ns / 1e6,
-			         (double)run.task[0].p99_ns / 1e6);
+				 (double)run.task[0].p50_ns / 1e6,
+				 (double)run.task[0].p99_ns / 1e6);
 		gp_run_free(&run);
 	}
 }
@@ -213,8 +213,8 @@ TEST(a_long_job_goes_on_beside_short_ones_that_never_all_pause)
 		begin(kind, 20 * S);
 		for (int i = 0; i < 4; i++)
 			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-			                         .every_ns = 16 * MS,
-			                         .kernel_ns = 4 * MS},
+						 .every_ns = 16 * MS,
+						 .kernel_ns = 4 * MS},
 			    be_attr(100));
 		add(busy(5 * MS), be_attr(100));
 		run = finish("mlfq");
@@ -263,8 +263,8 @@ TEST(no_task_starves_in_gaps_that_others_fill)
 		scenario.device.hold_ns = 500 * US;
 		scenario.device.release_ns = pair[i].release_us * US;
 		add((struct gp_sim_task){.load = GP_LOAD_CLOSED,
-		                         .kernel_ns = 9 * MS,
-		                         .gap_ns = pair[i].gap_us * US},
+					 .kernel_ns = 9 * MS,
+					 .gap_ns = pair[i].gap_us * US},
 		    be_attr(100));
 		add(busy(13600 * US), be_attr(100));
 		add(busy(13600 * US), be_attr(100));

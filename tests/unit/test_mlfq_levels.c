@@ -97,7 +97,7 @@ TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses)
 	}
 	ran_ns = stage.model.task[job].run_ns - before_ns;
 	assert_in_range(ran_ns, 30 * MS,
-	                300 * MS); /* 10 ms in 510 ms, and the time before it is seen */
+			300 * MS); /* 10 ms in 510 ms, and the time before it is seen */
 	close_stage();
 }
 

@@ -12,8 +12,8 @@
 static bool can_load(const struct device_kind *kind, const struct gp_policy_ops *policy)
 {
 	uint32_t caps = GP_CAP_HOLD | (kind->slices ? GP_CAP_SLICE : 0) |
-	                (kind->activity ? GP_CAP_ACTIVITY : 0) |
-	                (kind->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
+			(kind->activity ? GP_CAP_ACTIVITY : 0) |
+			(kind->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
 	uint32_t prompt = knows_at_once(kind) ? caps : caps & ~(uint32_t)GP_CAP_ACTIVITY;
 
 	return !(policy->needs & ~caps) && (!policy->needs_one || (policy->needs_one & prompt));
@@ -40,7 +40,7 @@ TEST(no_task_starves_among_many_whatever_the_policy)
 			for (uint32_t i = 0; i < CROWD; i++) {
 				if (!run.task[i].finished)
 					fail_msg("%s, %s: task %u finished nothing", kind->name,
-					         (*p)->name, i);
+						 (*p)->name, i);
 				sum += part(&run, i);
 			}
 			if (getenv("GPREEMPT_SHOW"))

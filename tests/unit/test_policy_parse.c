@@ -18,8 +18,8 @@ TEST(parameters_are_taken_and_others_keep_their_defaults)
 		const struct gp_param *p = &c.ops->param[i];
 
 		assert_int_equal(c.param[i], !strcmp(p->name, "quantum")     ? 50
-		                             : !strcmp(p->name, "age_after") ? 200
-		                                                             : p->def);
+					     : !strcmp(p->name, "age_after") ? 200
+									     : p->def);
 	}
 	assert_int_equal(err.code, 0);
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
@@ -27,7 +27,7 @@ TEST(parameters_are_taken_and_others_keep_their_defaults)
 		assert_in_range((*p)->nparam, 0, GP_PARAM_MAX);
 		for (uint32_t i = 0; i < (*p)->nparam; i++)
 			assert_true((*p)->param[i].min <= (*p)->param[i].def &&
-			            (*p)->param[i].def <= (*p)->param[i].max);
+				    (*p)->param[i].def <= (*p)->param[i].max);
 	}
 }
 

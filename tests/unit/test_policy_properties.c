@@ -100,8 +100,8 @@ static struct gp_task_attr draw_attr(struct world *w)
 {
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 	static const uint8_t class[] = {GP_UNMANAGED,       GP_BEST_EFFORT, GP_BEST_EFFORT,
-	                                GP_BEST_EFFORT,     GP_BEST_EFFORT, GP_LATENCY_CRITICAL,
-	                                GP_LATENCY_CRITICAL};
+					GP_BEST_EFFORT,     GP_BEST_EFFORT, GP_LATENCY_CRITICAL,
+					GP_LATENCY_CRITICAL};
 
 	a.class = class[below(w, 7)];
 	a.priority = chance(w, 600) ? 0 : (uint8_t)below(w, GP_PRIORITY_MAX + 1);
@@ -211,7 +211,7 @@ static uint64_t draw_time(struct world *w)
 {
 	uint64_t asked_ns = gp_engine_next_ns(w->engine);
 	uint64_t drawn_ns = w->model.now_ns + 50000 +
-	                    below(w, w->steady || chance(w, 500) ? 20 * MS - 50000 : 2 * MS);
+			    below(w, w->steady || chance(w, 500) ? 20 * MS - 50000 : 2 * MS);
 
 	if (w->punctual && asked_ns < drawn_ns)
 		return asked_ns;
@@ -250,7 +250,7 @@ static void draw_params(uint64_t seed, struct gp_policy_choice *choice)
 
 /* Runs one sequence. A failure is stored in w->failure. */
 static void run_sequence(struct world *w, const struct gp_policy_ops *policy, uint64_t seed,
-                         bool tuned, bool tells)
+			 bool tuned, bool tells)
 {
 	struct gp_policy_choice choice;
 	struct model_profile profile;
@@ -309,7 +309,7 @@ static void run_sequences(const struct gp_policy_ops *policy, bool tuned)
 	if (w.failure[0])
 		fail_msg("%s", w.failure);
 	print_message("%s: no task waited longer than %llu ms\n", policy->name,
-	              (unsigned long long)(longest_ns / MS));
+		      (unsigned long long)(longest_ns / MS));
 }
 
 static bool is_tried(const struct gp_policy_ops *policy)
@@ -341,26 +341,26 @@ TEST(a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		for (unsigned has = 0; has < 24; has++) {
 			struct model_profile profile = {.slices = has & 1,
-			                                .slice_min_us = 1,
-			                                .slice_max_us = 10000000,
-			                                .slice_us = 2000,
-			                                .max_held = has & 2 ? ALL : 0,
-			                                .activity = (enum model_sight)(has / 8),
-			                                .events = has >= 16 && (has & 4)};
+							.slice_min_us = 1,
+							.slice_max_us = 10000000,
+							.slice_us = 2000,
+							.max_held = has & 2 ? ALL : 0,
+							.activity = (enum model_sight)(has / 8),
+							.events = has >= 16 && (has & 4)};
 			uint32_t caps = (has & 1 ? GP_CAP_SLICE : 0) | (has & 2 ? GP_CAP_HOLD : 0) |
-			                (profile.events ? GP_CAP_EVENTS : 0) |
-			                (has >= 8 ? GP_CAP_ACTIVITY : 0);
+					(profile.events ? GP_CAP_EVENTS : 0) |
+					(has >= 8 ? GP_CAP_ACTIVITY : 0);
 			uint32_t prompt = profile.activity == EXACT
-			                          ? caps
-			                          : caps & ~(uint32_t)GP_CAP_ACTIVITY;
+						  ? caps
+						  : caps & ~(uint32_t)GP_CAP_ACTIVITY;
 			bool suits = !((*p)->needs & ~caps) &&
-			             (!(*p)->needs_one || ((*p)->needs_one & prompt));
+				     (!(*p)->needs_one || ((*p)->needs_one & prompt));
 			struct gp_policy_choice choice;
 
 			gp_policy_defaults(*p, &choice);
 			if ((world_init(&w, &choice, &profile, 1) == 0) != suits)
 				fail_msg("%s on a device with %x: %s", (*p)->name, caps,
-				         suits ? "refused" : "loaded");
+					 suits ? "refused" : "loaded");
 			gp_engine_free(w.engine);
 		}
 }
@@ -378,7 +378,7 @@ TEST(the_same_seed_gives_the_same_plans_and_actions)
 			run_sequence(&w, *p, seed, false, false);
 			if (w.hash != first)
 				fail_msg("(9) policy %s, seed %llu: another run differs",
-				         (*p)->name, (unsigned long long)seed);
+					 (*p)->name, (unsigned long long)seed);
 		}
 }
 

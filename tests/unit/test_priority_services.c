@@ -22,7 +22,7 @@ static double between(struct gp_rng *rng, double low, double high)
 static uint64_t draw_kernel(struct gp_rng *rng)
 {
 	static const uint64_t us[] = {100,  180,  320,   560,   1000, 1800,
-	                              3200, 5600, 10000, 32000, 50000};
+				      3200, 5600, 10000, 32000, 50000};
 
 	return us[gp_rng_below(rng, sizeof us / sizeof *us)] * GP_NS_PER_US;
 }
@@ -54,8 +54,8 @@ static void draw_set(struct gp_scenario *s, uint64_t number)
 
 		add(s, GP_LATENCY_CRITICAL,
 		    (struct gp_sim_task){.load = poisson ? GP_LOAD_POISSON : GP_LOAD_PERIODIC,
-		                         .kernel_ns = kernel_ns,
-		                         .every_ns = (uint64_t)((double)kernel_ns / load)});
+					 .kernel_ns = kernel_ns,
+					 .every_ns = (uint64_t)((double)kernel_ns / load)});
 	}
 	for (uint64_t i = 0; i < jobs; i++)
 		add(s, GP_BEST_EFFORT,
@@ -91,7 +91,7 @@ static unsigned count_worse(const char *policy, unsigned *services)
 				continue;
 			++*services;
 			worse += b->mean_ns > a->mean_ns * (100 + MEAN_PERCENT) / 100 ||
-			         b->p99_ns > a->p99_ns * (100 + P99_PERCENT) / 100;
+				 b->p99_ns > a->p99_ns * (100 + P99_PERCENT) / 100;
 		}
 		gp_run_free(&driver);
 		gp_run_free(&ours);

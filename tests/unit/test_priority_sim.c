@@ -43,9 +43,9 @@ static void add_training(unsigned count, uint64_t start_ns, uint64_t stop_ns)
 	for (unsigned i = 0; i < count; i++)
 		add("training", GP_BEST_EFFORT,
 		    (struct gp_sim_task){.load = GP_LOAD_CLOSED,
-		                         .kernel_ns = 13600 * US,
-		                         .start_ns = start_ns,
-		                         .stop_ns = stop_ns});
+					 .kernel_ns = 13600 * US,
+					 .start_ns = start_ns,
+					 .stop_ns = stop_ns});
 }
 
 /* The caller frees the run; the scenario is freed here. */
@@ -168,8 +168,8 @@ static void add_light_services(unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		add("service", GP_LATENCY_CRITICAL,
 		    (struct gp_sim_task){.load = GP_LOAD_POISSON,
-		                         .every_ns = count * (10 * MS),
-		                         .kernel_ns = 300 * US});
+					 .every_ns = count * (10 * MS),
+					 .kernel_ns = 300 * US});
 }
 
 /* An entity that loses its turn to a starving one must not be the next again. */

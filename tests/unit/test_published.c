@@ -100,15 +100,15 @@ struct times {
 static struct times times_of(const struct published *p)
 {
 	return (struct times){.together = p->together_ms / p->alone_ms,
-	                      .plain = 1 + p->plain_us / 1e3 / p->alone_ms,
-	                      .hint = 1 + p->hint_us / 1e3 / p->alone_ms};
+			      .plain = 1 + p->plain_us / 1e3 / p->alone_ms,
+			      .hint = 1 + p->hint_us / 1e3 / p->alone_ms};
 }
 
 static struct times our_times(const struct outcome arm[ARMS])
 {
 	return (struct times){.together = arm[TOGETHER].us / arm[ALONE].us,
-	                      .plain = arm[NO_HINT].us / arm[ALONE].us,
-	                      .hint = arm[HINT].us / arm[ALONE].us};
+			      .plain = arm[NO_HINT].us / arm[ALONE].us,
+			      .hint = arm[HINT].us / arm[ALONE].us};
 }
 
 static bool sizes_agree(const struct published *p, const struct outcome arm[ARMS])
@@ -125,7 +125,7 @@ static bool work_agrees(const struct published *p, const struct outcome arm[ARMS
 {
 	return is_near(p->work, arm[HINT].work, p->work * WORK_PERCENT / 100) &&
 	       is_near(p->work_together, arm[TOGETHER].work,
-	               p->work_together * WORK_TOGETHER_PERCENT / 100);
+		       p->work_together * WORK_TOGETHER_PERCENT / 100);
 }
 
 /*
@@ -158,7 +158,7 @@ static bool added_agrees(const struct published *p, const struct outcome arm[ARM
 
 	return is_near(plain_us, added_us(arm, NO_HINT), plain_us * percent / 100) &&
 	       (is_near(hint_us, added_us(arm, HINT), ADDED_US) ||
-	        is_near(hint_us, added_us(arm, HINT), hint_us * percent / 100));
+		is_near(hint_us, added_us(arm, HINT), hint_us * percent / 100));
 }
 
 /* The tables. */
@@ -215,7 +215,7 @@ TEST(the_size_of_the_effect_is_the_published_one)
 	for (size_t i = 0; i < WORKLOADS; i++) {
 		const struct published *p = &workloads[i];
 		bool good = sizes_agree(p, results[i]) && work_agrees(p, results[i]) &&
-		            order_agrees(p, results[i]);
+			    order_agrees(p, results[i]);
 
 		print_size(p, results[i], good);
 		bad += !good;

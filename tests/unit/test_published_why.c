@@ -35,7 +35,7 @@ static void apply(const struct change *c, struct gp_scenario *s)
 
 /* What GPreempt's setting adds to a request, without and with a hint. */
 static void try_change(const char *scenario, const struct change *c, double *plain_us,
-                       double *hint_us)
+		       double *hint_us)
 {
 	struct gp_scenario s;
 	double alone_us;
@@ -81,10 +81,10 @@ TEST(a_longer_switch_or_slice_would_explain_y)
 TEST(the_slice_is_that_of_the_code)
 {
 	static const struct change paper = {.name = "200 us, as in the paper",
-	                                    .slice_us = 200,
-	                                    .switch_ns = 60 * GP_NS_PER_US,
-	                                    .switch_idle_ns = 60 * GP_NS_PER_US,
-	                                    .refill_ns = 100 * GP_NS_PER_US};
+					    .slice_us = 200,
+					    .switch_ns = 60 * GP_NS_PER_US,
+					    .switch_idle_ns = 60 * GP_NS_PER_US,
+					    .refill_ns = 100 * GP_NS_PER_US};
 	static const struct change code = {.name = "1 us, as in the code"};
 	static const char *const scenario[] = {"gpreempt-a", "gpreempt-b"};
 	static const double published_us[] = {152, 175};

@@ -34,20 +34,20 @@ static void add(struct gp_sim_task task, struct gp_task_attr attr)
 static void add_service(unsigned rate, bool request_marks, uint64_t target_ns, uint64_t budget_ns)
 {
 	add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-	                         .every_ns = S / rate,
-	                         .kernel_ns = 100 * US,
-	                         .request_marks = request_marks},
+				 .every_ns = S / rate,
+				 .kernel_ns = 100 * US,
+				 .request_marks = request_marks},
 	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-	                          .deadline_ns = target_ns,
-	                          .budget_ns = budget_ns});
+				  .deadline_ns = target_ns,
+				  .budget_ns = budget_ns});
 }
 
 static void add_training(uint32_t share_permille, uint32_t ceiling_permille)
 {
 	add((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US},
 	    (struct gp_task_attr){.class = GP_BEST_EFFORT,
-	                          .share_permille = share_permille,
-	                          .ceiling_permille = ceiling_permille});
+				  .share_permille = share_permille,
+				  .ceiling_permille = ceiling_permille});
 }
 
 /* What was observed during a run. */
@@ -73,7 +73,7 @@ static void watch_holds(void *arg, const struct gp_sim_event *event)
 static struct gp_run run_under(const char *policy, struct watched *watched)
 {
 	struct gp_run_options options = {.watch = watched ? watch_holds : NULL,
-	                                 .watch_arg = watched};
+					 .watch_arg = watched};
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 	struct gp_run run;
@@ -99,9 +99,9 @@ static void compare(struct gp_run *priority, struct gp_run *qos, struct watched 
 	*watched = (struct watched){0};
 	*qos = run_under("qos", watched);
 	print_message("priority: p99 %7.3f ms, keeps %4.1f %%; qos: %7.3f ms, %4.1f %%, %u holds\n",
-	              (double)priority->task[0].p99_ns / 1e6, kept(priority, priority->ntasks - 1),
-	              (double)qos->task[0].p99_ns / 1e6, kept(qos, qos->ntasks - 1),
-	              watched->holds);
+		      (double)priority->task[0].p99_ns / 1e6, kept(priority, priority->ntasks - 1),
+		      (double)qos->task[0].p99_ns / 1e6, kept(qos, qos->ntasks - 1),
+		      watched->holds);
 }
 
 static void finish(struct gp_run *priority, struct gp_run *qos)
@@ -167,7 +167,7 @@ TEST(a_service_that_drowns_with_tiny_slices_does_not_in_windows)
 	for (int request_marks = 0; request_marks < 2; request_marks++) {
 		begin(20 * S);
 		add_service(4000, request_marks, 2 * MS,
-		            0); /* and the budget of requests is not declared */
+			    0); /* and the budget of requests is not declared */
 		add_training(0, 0);
 		compare(&priority, &qos, &watched);
 		assert_true(kept(&priority, 0) < 65 && kept(&priority, 1) < 1);
@@ -266,8 +266,8 @@ TEST(beside_an_unmanaged_task_no_task_is_held_for_windows)
 	begin(10 * S);
 	add_service(1500, true, 3 * MS, 100 * US);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                         .every_ns = 20 * MS,
-	                         .kernel_ns = 1 * MS},
+				 .every_ns = 20 * MS,
+				 .kernel_ns = 1 * MS},
 	    (struct gp_task_attr){.class = GP_UNMANAGED});
 	add_training(950, 0); /* which windows would give it */
 	run = run_under("qos", &watched);
@@ -286,8 +286,8 @@ TEST(windows_that_help_no_task_are_given_up)
 	begin(60 * S);
 	add_service(300, false, 5 * MS, 0);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                         .every_ns = 100 * MS,
-	                         .kernel_ns = 5 * MS},
+				 .every_ns = 100 * MS,
+				 .kernel_ns = 5 * MS},
 	    (struct gp_task_attr){.class = GP_BEST_EFFORT});
 	run = run_under("qos", &watched);
 	assert_in_range(watched.changes, 1, 4);
@@ -306,17 +306,17 @@ TEST(without_slices_a_preemption_waits_as_long_as_the_target_allows)
 		scenario.device.slices = false;
 		scenario.device.activity = events ? GP_ACTIVITY_EVENTS : GP_ACTIVITY_EXACT;
 		add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-		                         .every_ns = 5 * MS,
-		                         .kernel_ns = 500 * US},
+					 .every_ns = 5 * MS,
+					 .kernel_ns = 500 * US},
 		    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-		                          .deadline_ns = 10 * MS,
-		                          .budget_ns = 500 * US});
+					  .deadline_ns = 10 * MS,
+					  .budget_ns = 500 * US});
 		add_training(0, 0);
 		add_training(0, 0);
 		compare(&priority, &qos, &watched);
 		assert_true(qos.task[0].p99_ns <= 10 * MS);
 		assert_true(kept(&qos, 1) + kept(&qos, 2) >
-		            kept(&priority, 1) + kept(&priority, 2) + 3);
+			    kept(&priority, 1) + kept(&priority, 2) + 3);
 		assert_true(qos.device.switches < priority.device.switches);
 		finish(&priority, &qos);
 	}
@@ -365,8 +365,8 @@ TEST(a_share_that_is_not_used_costs_the_others_little)
 	begin(20 * S);
 	add_service(100, false, 0, 0);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                         .every_ns = 100 * MS,
-	                         .kernel_ns = 5 * MS},
+				 .every_ns = 100 * MS,
+				 .kernel_ns = 5 * MS},
 	    (struct gp_task_attr){.class = GP_BEST_EFFORT, .share_permille = 300});
 	add_training(0, 0);
 	compare(&priority, &qos, &watched);

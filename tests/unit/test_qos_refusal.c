@@ -82,7 +82,7 @@ static void desk_decide(struct desk *d)
 /* Ticks every 0.1 ms. With slices both run for a part of the time, in ppm. In windows (if the plan
  * has them) best-effort work runs while it is released, and the service for a part of the rest. */
 static void desk_run(struct desk *d, uint64_t for_ns, uint64_t lc_ppm, uint64_t be_ppm,
-                     uint64_t lc_shut_ppm)
+		     uint64_t lc_shut_ppm)
 {
 	for (uint64_t end_ns = d->view.now_ns + for_ns; d->view.now_ns < end_ns;) {
 		bool windows = d->plan_task[1].slice_us > 50 || d->seen[1].held;
@@ -153,7 +153,7 @@ TEST(run_times_that_hold_idle_time_do_not_starve_best_effort_work)
 	before_ns = d.seen[1].run_ns;
 	desk_run(&d, 30 * S, 128000, 470000, GP_NS_PER_MS);
 	print_message("best-effort work has %llu permille of the time\n",
-	              (unsigned long long)((d.seen[1].run_ns - before_ns) / (30 * MS)));
+		      (unsigned long long)((d.seen[1].run_ns - before_ns) / (30 * MS)));
 	assert_true(d.seen[1].run_ns - before_ns > 14 * S);
 }
 

@@ -174,24 +174,24 @@ static void judge(const struct kind *kind, uint64_t target_ns, const char *cell,
 		return;
 	n->broken++;
 	print_message("%s, %s, %.3f ms: %s\n  priority: %.2f %% late (+-%.2f), job keeps %.1f %%\n"
-	              "  qos:      %.2f %% late (+-%.2f), job keeps %.1f %%%s\n",
-	              kind->name, cell, (double)target_ns / 1e6, wrong, p, p_error,
-	              by_priority.kept, q, q_error, by_qos.kept, by_qos.refused ? ", refused" : "");
+		      "  qos:      %.2f %% late (+-%.2f), job keeps %.1f %%%s\n",
+		      kind->name, cell, (double)target_ns / 1e6, wrong, p, p_error,
+		      by_priority.kept, q, q_error, by_qos.kept, by_qos.refused ? ", refused" : "");
 }
 
 static void begin(struct gp_scenario *scenario, const struct kind *kind, double rate,
-                  double kernel_us, unsigned more)
+		  double kernel_us, unsigned more)
 {
 	struct gp_sim_task service = {.name = "service",
-	                              .load = GP_LOAD_POISSON,
-	                              .every_ns = (uint64_t)(1e9 / rate),
-	                              .kernel_ns = (uint64_t)kernel_us * US,
-	                              .request_marks = kind->request_marks,
-	                              .stop_ns = GP_NEVER};
+				      .load = GP_LOAD_POISSON,
+				      .every_ns = (uint64_t)(1e9 / rate),
+				      .kernel_ns = (uint64_t)kernel_us * US,
+				      .request_marks = kind->request_marks,
+				      .stop_ns = GP_NEVER};
 	struct gp_sim_task job = {.name = "job",
-	                          .load = GP_LOAD_CLOSED,
-	                          .kernel_ns = 13600 * US,
-	                          .stop_ns = GP_NEVER};
+				  .load = GP_LOAD_CLOSED,
+				  .kernel_ns = 13600 * US,
+				  .stop_ns = GP_NEVER};
 	struct gp_task_attr lc = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 	struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100};
 	double seconds = 3000 * more / rate;
@@ -206,7 +206,7 @@ static void begin(struct gp_scenario *scenario, const struct kind *kind, double 
 
 /* All targets at one load. */
 static void try_load(const struct kind *kind, double kernel_us, double load, uint64_t seed,
-                     unsigned more, struct counts *n)
+		     unsigned more, struct counts *n)
 {
 	double rate = size_of(load) * 1e6 / (kernel_us + (load > 0 ? kind->switch_us : 28));
 	double alone_ns = 1e3 * (kernel_us + 196);
@@ -218,16 +218,16 @@ static void try_load(const struct kind *kind, double kernel_us, double load, uin
 	if (load < 0 && load > -1 && rate * (kernel_us + kind->switch_us) < 1e6)
 		return;
 	snprintf(cell, sizeof cell, "%.1f ms, %.0f/s, seed %u", kernel_us / 1e3, rate,
-	         (unsigned)seed);
+		 (unsigned)seed);
 	begin(&scenario, kind, rate, kernel_us, more);
 	scenario.seed = seed;
 	run_under(&scenario, "priority", &by_priority);
 	behind = by_priority.behind || load < 0;
 	count = behind ? sizeof target_bases / sizeof *target_bases
-	               : sizeof targets / sizeof *targets;
+		       : sizeof targets / sizeof *targets;
 	for (size_t i = 0; i < count; i++) {
 		double target_ns = behind ? target_bases[i] * alone_ns
-		                          : targets[i] * (double)p99(&by_priority);
+					  : targets[i] * (double)p99(&by_priority);
 
 		scenario.attr[0].deadline_ns = (uint64_t)target_ns;
 		run_under(&scenario, "qos", &by_qos);
@@ -243,7 +243,7 @@ TEST(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused)
 	uint64_t seed = 0;
 
 	print_message("%-24s %9s %9s %9s %9s %9s %9s\n", "cells", "both keep", "only qos",
-	              "refused", "unclear", "not seen", "broken");
+		      "refused", "unclear", "not seen", "broken");
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct counts n = {0};
 
@@ -251,9 +251,9 @@ TEST(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused)
 			for (size_t l = 0; l < sizeof loads / sizeof *loads; l++)
 				for (unsigned m = 0; m < more; m++)
 					try_load(&kinds[i], kernels_us[k], loads[l], ++seed, more,
-					         &n);
+						 &n);
 		print_message("%-24s %9u %9u %9u %9u %9u %9u\n", kinds[i].name, n.both, n.only_qos,
-		              n.refused, n.unclear, n.unseen, n.broken);
+			      n.refused, n.unclear, n.unseen, n.broken);
 		assert_true(n.both > 40 && n.refused > 30);
 		/* With windows, it keeps targets that slices miss; most if requests are seen. */
 		assert_true(n.only_qos > (i ? 5 : 10) || !kinds[i].device->slices);

@@ -25,18 +25,18 @@ static void add(const char *name, struct gp_sim_task task, struct gp_task_attr a
 
 /* A service with random requests, and a job that fills the device. */
 static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
-                  bool request_marks)
+		  bool request_marks)
 {
 	gp_scenario_init(&scenario);
 	scenario.duration_ns = duration_ns;
 	add("service",
 	    (struct gp_sim_task){.load = GP_LOAD_POISSON,
-	                         .every_ns = S / rate,
-	                         .kernel_ns = kernel_ns,
-	                         .request_marks = request_marks},
+				 .every_ns = S / rate,
+				 .kernel_ns = kernel_ns,
+				 .request_marks = request_marks},
 	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-	                          .deadline_ns = target_ns,
-	                          .budget_ns = kernel_ns});
+				  .deadline_ns = target_ns,
+				  .budget_ns = kernel_ns});
 	add("job", (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US},
 	    (struct gp_task_attr){.class = GP_BEST_EFFORT});
 }
@@ -66,7 +66,7 @@ static struct outcome run_under(const char *policy)
 		.refused = run.task[0].refused,
 	};
 	print_message("%-8s p99 %7.3f ms, job keeps %4.1f %%%s\n", policy, o.p99_ms, o.kept,
-	              o.refused ? ", refused" : "");
+		      o.refused ? ", refused" : "");
 	gp_run_free(&run);
 	return o;
 }

@@ -18,7 +18,7 @@ static void note(struct gp_queue_counts *c, unsigned device, struct gp_queue q)
 }
 
 static void expect(const struct gp_queue_counts_count *n, uint32_t min, uint32_t max, uint32_t came,
-                   uint32_t went, uint64_t sum)
+		   uint32_t went, uint64_t sum)
 {
 	assert_int_equal(n->min, min);
 	assert_int_equal(n->max, max);

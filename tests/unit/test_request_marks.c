@@ -106,9 +106,9 @@ TEST(a_request_mark_of_an_unknown_task_is_refused)
 static int load_prompt(struct rig *r)
 {
 	static const struct gp_policy_ops prompt = {.name = "prompt",
-	                                            .needs_one =
-	                                                    GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
-	                                            .decide = script_decide};
+						    .needs_one =
+							    GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
+						    .decide = script_decide};
 	struct gp_policy_choice choice = {.ops = &prompt};
 	struct gp_error err = {0};
 	int code = gp_engine_set_policy(r->engine, r->now_ns, &choice, &err);

@@ -12,7 +12,7 @@ TEST(seeding_is_splitmix64)
 {
 	/* As on rosettacode.org for seed 1234567. */
 	const uint64_t expected[] = {6457827717110365317u, 3203168211198807973u,
-	                             9817491932198370423u, 4593380528125082431u};
+				     9817491932198370423u, 4593380528125082431u};
 	struct gp_rng rng;
 	gp_rng_init(&rng, 1234567, 0);
 	for (int i = 0; i < 4; i++)
@@ -23,15 +23,15 @@ TEST(the_generator_is_xoshiro256starstar)
 {
 	/* The vector that other implementations test with, from state 1, 2, 3, 4. */
 	const uint64_t expected[] = {11520u,
-	                             0u,
-	                             1509978240u,
-	                             1215971899390074240u,
-	                             1216172134540287360u,
-	                             607988272756665600u,
-	                             16172922978634559625u,
-	                             8476171486693032832u,
-	                             10595114339597558777u,
-	                             2904607092377533576u};
+				     0u,
+				     1509978240u,
+				     1215971899390074240u,
+				     1216172134540287360u,
+				     607988272756665600u,
+				     16172922978634559625u,
+				     8476171486693032832u,
+				     10595114339597558777u,
+				     2904607092377533576u};
 	struct gp_rng rng = {{1, 2, 3, 4}};
 	for (int i = 0; i < 10; i++)
 		assert_true(gp_rng_next(&rng) == expected[i]);
@@ -40,9 +40,9 @@ TEST(the_generator_is_xoshiro256starstar)
 TEST(a_seed_and_stream_give_the_same_numbers_for_ever)
 {
 	const uint64_t stream0[] = {0x15780b2e0c2ec716, 0x6104d9866d113a7e, 0xae17533239e499a1,
-	                            0xecb8ad4703b360a1, 0xfde6dc7fe2ec5e64, 0xc50da53101795238};
+				    0xecb8ad4703b360a1, 0xfde6dc7fe2ec5e64, 0xc50da53101795238};
 	const uint64_t stream1[] = {0x651975049fe9c8f5, 0x3bcdf131397288c7, 0x8fb7530efe17205e,
-	                            0x2b04008f6d31518a, 0x48647a57b56860df, 0x72e40aa8c58b2267};
+				    0x2b04008f6d31518a, 0x48647a57b56860df, 0x72e40aa8c58b2267};
 	struct gp_rng a, b;
 	gp_rng_init(&a, 42, 0);
 	gp_rng_init(&b, 42, 1);
@@ -155,7 +155,7 @@ static void assert_exponential(uint64_t raw, uint64_t mean, uint64_t expected)
 	uint64_t off = got > expected ? got - expected : expected - got;
 	if (off > expected / 1000000)
 		fail_msg("%llx: %llu, not %llu", (unsigned long long)raw, (unsigned long long)got,
-		         (unsigned long long)expected);
+			 (unsigned long long)expected);
 }
 
 TEST(exponential_numbers_are_precise_at_the_extremes)
@@ -189,8 +189,8 @@ static uint64_t slow_minus_ln(uint64_t u)
 		fraction = fraction << 1 | bit;
 	}
 	return (uint64_t)(((u128)(((uint64_t)(zeros + 1) << 56) - fraction) *
-	                   0xb17217f7d1cf79acull) >>
-	                  64);
+			   0xb17217f7d1cf79acull) >>
+			  64);
 }
 
 /* In every part of the table, at its ends and in between, at every power of two. */
@@ -202,8 +202,8 @@ TEST(exponential_numbers_agree_with_the_slow_way)
 	for (unsigned part = 0; part < 128; part++)
 		for (unsigned i = 0; i < 200; i++) {
 			uint64_t low = i == 0   ? 0
-			               : i == 1 ? (1ull << 56) - 1
-			                        : gp_rng_next(&rng) >> 8;
+				       : i == 1 ? (1ull << 56) - 1
+						: gp_rng_next(&rng) >> 8;
 			uint64_t u = (1ull << 63 | (uint64_t)part << 56 | low) >> i % 64;
 			struct gp_rng next;
 			uint64_t got, wanted;
@@ -215,7 +215,7 @@ TEST(exponential_numbers_agree_with_the_slow_way)
 			wanted = slow_minus_ln(u);
 			if (got > wanted + 2 || wanted > got + 2)
 				fail_msg("%llx: %llu, not %llu", (unsigned long long)u,
-				         (unsigned long long)got, (unsigned long long)wanted);
+					 (unsigned long long)got, (unsigned long long)wanted);
 		}
 }
 
@@ -267,6 +267,6 @@ TEST(exponential_numbers_have_the_mean_and_the_quantiles)
 	qsort(draw, DRAWS, sizeof(draw[0]), by_value);
 	for (size_t i = 0; i < sizeof(quantile) / sizeof(quantile[0]); i++)
 		assert_in_range(draw[quantile[i].per_1000 * DRAWS / 1000],
-		                quantile[i].value - quantile[i].off,
-		                quantile[i].value + quantile[i].off);
+				quantile[i].value - quantile[i].off,
+				quantile[i].value + quantile[i].off);
 }

@@ -37,17 +37,17 @@ TEST(a_request_of_many_kernels_is_done_in_a_turn_or_two)
 				continue;
 			begin(kind, 20 * S);
 			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-			                         .every_ns = 100 * MS,
-			                         .kernel_ns = 50 * US,
-			                         .kernels = 40,
-			                         .kernel_gap_ns = 30 * US},
+						 .every_ns = 100 * MS,
+						 .kernel_ns = 50 * US,
+						 .kernels = 40,
+						 .kernel_gap_ns = 30 * US},
 			    be_attr(100));
 			add(busy(13600 * US), be_attr(100));
 			run = finish(policies[i]);
 			show(kind, policies[i], &run);
 			if (run.task[0].left > 5 || run.task[0].p50_ns > 250 * MS)
 				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
-				         (unsigned long long)run.task[0].left);
+					 (unsigned long long)run.task[0].left);
 			gp_run_free(&run);
 		}
 	}
@@ -63,15 +63,15 @@ TEST(between_two_requests_that_wait_a_turn_is_not_over)
 				continue;
 			begin(kind, 20 * S);
 			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-			                         .every_ns = 50 * MS,
-			                         .kernel_ns = 3 * MS},
+						 .every_ns = 50 * MS,
+						 .kernel_ns = 3 * MS},
 			    be_attr(100));
 			add(busy(13600 * US), be_attr(100));
 			run = finish(policies[i]);
 			show(kind, policies[i], &run);
 			if (run.task[0].left > 5)
 				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
-				         (unsigned long long)run.task[0].left);
+					 (unsigned long long)run.task[0].left);
 			gp_run_free(&run);
 		}
 	}

@@ -24,7 +24,7 @@ static struct gp_scenario accept(const char *text)
 }
 
 static void refuse_bytes(const char *text, size_t length, unsigned line, const char *a,
-                         const char *b)
+			 const char *b)
 {
 	struct gp_error err = {0};
 	struct gp_scenario s;
@@ -67,24 +67,24 @@ TEST(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name)
 TEST(every_key_of_a_scenario_and_its_device_has_its_place)
 {
 	struct gp_scenario s = accept("name: all\n"
-	                              "about: one sentence\n"
-	                              "duration: 24h\n"
-	                              "seed: 18446744073709551615\n"
-	                              "device:\n"
-	                              "  model: runlist\n"
-	                              "  switch: 1us\n"
-	                              "  refill: 2us\n"
-	                              "  slice: 3us\n"
-	                              "  launch: 4us\n"
-	                              "  launch_jitter: 6.3us\n"
-	                              "  launch_hinted: 62.5\n"
-	                              "  hold: 5us\n"
-	                              "  release: 6us\n"
-	                              "  set_slice: 7us\n"
-	                              "  slices: false\n"
-	                              "  max_held: 0\n"
-	                              "  activity: events\n"
-	                              "  activity_window: 8ms\n" TASK);
+				      "about: one sentence\n"
+				      "duration: 24h\n"
+				      "seed: 18446744073709551615\n"
+				      "device:\n"
+				      "  model: runlist\n"
+				      "  switch: 1us\n"
+				      "  refill: 2us\n"
+				      "  slice: 3us\n"
+				      "  launch: 4us\n"
+				      "  launch_jitter: 6.3us\n"
+				      "  launch_hinted: 62.5\n"
+				      "  hold: 5us\n"
+				      "  release: 6us\n"
+				      "  set_slice: 7us\n"
+				      "  slices: false\n"
+				      "  max_held: 0\n"
+				      "  activity: events\n"
+				      "  activity_window: 8ms\n" TASK);
 	const struct gp_sim_device *d = &s.device;
 	assert_string_equal(s.name, "all");
 	assert_string_equal(s.about, "one sentence");
@@ -113,16 +113,16 @@ TEST(the_defaults_of_a_device_are_those_of_its_model)
 	assert_memory_equal(&s.device, &gp_sim_mi300x, sizeof s.device);
 	gp_scenario_free(&s);
 	s = accept("device:\n"
-	           "  xccs: 4\n" /* the model may come after keys that depend on it */
-	           "  scheduler: mes\n"
-	           "  save_area: 43.9\n"
-	           "  save_bandwidth: 960.5\n"
-	           "  grace: 50us\n"
-	           "  unmap: 1us\n"
-	           "  map: 2us\n"
-	           "  detection: 100us\n"
-	           "  run_time: true\n"
-	           "  model: cwsr\n" TASK);
+		   "  xccs: 4\n" /* the model may come after keys that depend on it */
+		   "  scheduler: mes\n"
+		   "  save_area: 43.9\n"
+		   "  save_bandwidth: 960.5\n"
+		   "  grace: 50us\n"
+		   "  unmap: 1us\n"
+		   "  map: 2us\n"
+		   "  detection: 100us\n"
+		   "  run_time: true\n"
+		   "  model: cwsr\n" TASK);
 	assert_int_equal(s.device.model, GP_SIM_CWSR);
 	assert_int_equal(s.device.xccs, 4);
 	assert_int_equal(s.device.scheduler, GP_SIM_MES);
@@ -148,29 +148,29 @@ TEST(a_key_of_the_other_model_is_refused)
 TEST(every_key_of_a_task_has_its_place)
 {
 	struct gp_scenario s = accept("tasks:\n"
-	                              "  - name: inference\n"
-	                              "    class: lc\n"
-	                              "    priority: 15\n"
-	                              "    weight: 10000\n"
-	                              "    share: 12.5\n"
-	                              "    load: periodic\n"
-	                              "    every: 3ms\n"
-	                              "    phase: 24h\n"
-	                              "    kernel: 100us\n"
-	                              "    hint: 200us\n"
-	                              "    start: 1s\n"
-	                              "    stop: 5s\n"
-	                              "    slice: 1ms\n"
-	                              "  - {class: be, load: closed, kernel: 13.6ms, gap: 1us}\n"
-	                              "  - load: trace\n"
-	                              "    arrivals: [0s, 1ms, 1ms, 24h]\n"
-	                              "    kernel: 7us\n"
-	                              "    width: 12.5\n"
-	                              "    wave: 3us\n"
-	                              "    kernels: 40\n"
-	                              "    kernel_gap: 30us\n"
-	                              "    prepare: 200us\n"
-	                              "    request_marks: true\n");
+				      "  - name: inference\n"
+				      "    class: lc\n"
+				      "    priority: 15\n"
+				      "    weight: 10000\n"
+				      "    share: 12.5\n"
+				      "    load: periodic\n"
+				      "    every: 3ms\n"
+				      "    phase: 24h\n"
+				      "    kernel: 100us\n"
+				      "    hint: 200us\n"
+				      "    start: 1s\n"
+				      "    stop: 5s\n"
+				      "    slice: 1ms\n"
+				      "  - {class: be, load: closed, kernel: 13.6ms, gap: 1us}\n"
+				      "  - load: trace\n"
+				      "    arrivals: [0s, 1ms, 1ms, 24h]\n"
+				      "    kernel: 7us\n"
+				      "    width: 12.5\n"
+				      "    wave: 3us\n"
+				      "    kernels: 40\n"
+				      "    kernel_gap: 30us\n"
+				      "    prepare: 200us\n"
+				      "    request_marks: true\n");
 	assert_int_equal(s.ntasks, 3);
 	assert_int_equal(s.task[2].load, GP_LOAD_TRACE);
 	assert_int_equal(s.task[2].arrivals, 4);
@@ -257,9 +257,9 @@ TEST(count_makes_numbered_copies)
 {
 	struct gp_scenario s =
 		accept("tasks:\n"
-	               "- {name: job, load: closed, kernel: 1ms, weight: 7, count: 3}\n"
-	               "- {load: idle, count: 1}\n"
-	               "- {load: idle, count: 2}\n");
+		       "- {name: job, load: closed, kernel: 1ms, weight: 7, count: 3}\n"
+		       "- {load: idle, count: 1}\n"
+		       "- {load: idle, count: 2}\n");
 	assert_int_equal(s.ntasks, 6);
 	assert_string_equal(s.task[0].name, "job-1");
 	assert_string_equal(s.task[2].name, "job-3");
@@ -284,10 +284,10 @@ TEST(a_hundred_thousand_tasks_are_the_most)
 TEST(tasks_that_name_the_same_gang_are_one)
 {
 	struct gp_scenario s = accept("tasks:\n"
-	                              "- {load: idle, gang: mpi, count: 2}\n"
-	                              "- {load: idle}\n"
-	                              "- {load: idle, gang: nccl}\n"
-	                              "- {load: idle, gang: mpi}\n");
+				      "- {load: idle, gang: mpi, count: 2}\n"
+				      "- {load: idle}\n"
+				      "- {load: idle, gang: nccl}\n"
+				      "- {load: idle, gang: mpi}\n");
 	const uint64_t gang[] = {1, 1, 0, 2, 1};
 	assert_int_equal(s.ntasks, 5);
 	for (uint32_t i = 0; i < 5; i++)

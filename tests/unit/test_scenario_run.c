@@ -44,12 +44,12 @@ static uint64_t eager_p99(bool request_marks)
 {
 	struct gp_scenario s = new_scenario();
 	struct gp_sim_task service = {.load = GP_LOAD_PERIODIC,
-	                              .every_ns = 20 * MS,
-	                              .kernels = 10,
-	                              .kernel_ns = 100 * US,
-	                              .kernel_gap_ns = 200 * US,
-	                              .request_marks = request_marks,
-	                              .stop_ns = GP_NEVER};
+				      .every_ns = 20 * MS,
+				      .kernels = 10,
+				      .kernel_ns = 100 * US,
+				      .kernel_gap_ns = 200 * US,
+				      .request_marks = request_marks,
+				      .stop_ns = GP_NEVER};
 	struct gp_sim_task job = {
 		.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US, .stop_ns = GP_NEVER};
 	struct gp_run r;
@@ -78,9 +78,9 @@ TEST(request_marks_keep_the_device_through_the_gaps_of_a_request)
 static void add_mix(struct gp_scenario *s)
 {
 	struct gp_sim_task service = {.load = GP_LOAD_POISSON,
-	                              .every_ns = 10 * MS,
-	                              .kernel_ns = 1 * MS,
-	                              .stop_ns = GP_NEVER};
+				      .every_ns = 10 * MS,
+				      .kernel_ns = 1 * MS,
+				      .stop_ns = GP_NEVER};
 	struct gp_sim_task job = {.load = GP_LOAD_CLOSED, .kernel_ns = 3 * MS, .stop_ns = GP_NEVER};
 	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
 
@@ -111,20 +111,20 @@ TEST(several_devices_are_summed_up)
 	assert_int_equal(response->count, three.task[0].finished);
 	assert_int_equal(three.task[0].max_ns, response->max);
 	assert_true(response->max >= two.task[0].max_ns &&
-	            two.task[0].max_ns >= one.task[0].max_ns);
+		    two.task[0].max_ns >= one.task[0].max_ns);
 	/* The second and third device add about as much as the first, but not exactly the same. */
 	assert_in_range(three.task[0].finished, 240, 360);
 	assert_int_not_equal(two.task[0].finished, 2 * one.task[0].finished);
 	assert_int_not_equal(three.task[0].work_ns - two.task[0].work_ns,
-	                     two.task[0].work_ns - one.task[0].work_ns);
+			     two.task[0].work_ns - one.task[0].work_ns);
 	assert_in_range(three.device.busy_ns, 5 * one.device.busy_ns / 2,
-	                7 * one.device.busy_ns / 2);
+			7 * one.device.busy_ns / 2);
 	assert_true(three.inversions > 2 * one.inversions);
 	/* A closed loop alone is the same on every device; random arrivals are not. */
 	assert_int_equal(three.task[1].alone_ns, 3 * one.task[1].alone_ns);
 	assert_int_not_equal(three.task[0].alone_ns, 3 * one.task[0].alone_ns);
 	assert_in_range(three.task[0].work_ns, three.task[0].alone_ns / 100 * 99,
-	                three.task[0].alone_ns);
+			three.task[0].alone_ns);
 	assert_null(three.task[2].response);
 	assert_false(three.task[2].has_response);
 	gp_run_free(&one);
@@ -158,9 +158,9 @@ TEST(events_say_which_device_and_progress_goes_over_all)
 	struct gp_scenario s = new_scenario();
 	struct numbers n = {0};
 	const struct gp_run_options options = {.watch = count_event,
-	                                       .watch_arg = &n,
-	                                       .progress = note_progress,
-	                                       .progress_arg = &n};
+					       .watch_arg = &n,
+					       .progress = note_progress,
+					       .progress_arg = &n};
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 	struct gp_run r;

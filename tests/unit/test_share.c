@@ -9,7 +9,7 @@
 #include "sharing.h"
 
 static struct gp_task_attr share_attr(uint32_t share_permille, uint32_t ceiling_permille,
-                                      uint32_t weight)
+				      uint32_t weight)
 {
 	struct gp_task_attr attr = be_attr(weight);
 
@@ -63,8 +63,8 @@ TEST(one_that_is_idle_half_of_the_time_has_its_part_when_it_works)
 
 		begin(kind, 10 * S);
 		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-		                         .every_ns = 1 * S,
-		                         .kernel_ns = 400 * MS},
+					 .every_ns = 1 * S,
+					 .kernel_ns = 400 * MS},
 		    share_attr(500, 0, 100));
 		add(busy(5 * MS), share_attr(0, 0, 100));
 		add(busy(1 * MS), share_attr(0, 0, 300));
@@ -72,7 +72,7 @@ TEST(one_that_is_idle_half_of_the_time_has_its_part_when_it_works)
 		/* At least the work that arrived early enough, whatever the phase. */
 		if (run.task[0].left > 1 || part(&run, 0) < 36)
 			fail_msg("%s: %.1f %% and %llu left over", kind->name, part(&run, 0),
-			         (unsigned long long)run.task[0].left);
+				 (unsigned long long)run.task[0].left);
 		assert_true(part(&run, 2) > 2.5 * part(&run, 1));
 		assert_true(part(&run, 0) + part(&run, 1) + part(&run, 2) > 96);
 		gp_run_free(&run);

@@ -43,7 +43,7 @@ static bool tells_run_times(const struct device_kind *kind)
 /* In percent of the work that it could have done alone (a closed loop pauses there, too), in the
  * time without switches: switching is not part of any share. */
 static void assert_has(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
-                       double wanted)
+		       double wanted)
 {
 	double switching = (double)run->device.switch_ns / (double)run->duration_ns;
 	double alone = (double)run->task[task].alone_ns * (1 - switching);
@@ -51,10 +51,10 @@ static void assert_has(const struct device_kind *kind, const struct gp_run *run,
 
 	if (getenv("GPREEMPT_SHOW"))
 		print_message("%-28s task %u: %5.1f %% of alone, wanted %5.1f\n", kind->name, task,
-		              got, wanted);
+			      got, wanted);
 	else if (got < wanted - 2)
 		fail_msg("%s: task %u had the device for %.1f %% of the time, not %.1f", kind->name,
-		         task, got, wanted);
+			 task, got, wanted);
 }
 
 static const struct {
@@ -166,8 +166,8 @@ TEST(one_that_wants_less_has_it_and_the_others_the_rest)
 		begin(sampled(), 60 * S);
 		scenario.device.activity_window_ns = sample_period_ns[news];
 		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-		                         .every_ns = 10 * MS,
-		                         .kernel_ns = 3 * MS},
+					 .every_ns = 10 * MS,
+					 .kernel_ns = 3 * MS},
 		    share_attr(500));
 		add(busy(13600 * US), share_attr(0));
 		run = finish("share");

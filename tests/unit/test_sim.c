@@ -20,8 +20,8 @@
 static uint64_t run_mix(uint64_t seed, struct outcome *outcome, struct gp_sim_totals *totals)
 {
 	struct gp_sim_task task[MIX] = {periodic(7 * MS, 1 * MS), periodic(5 * MS, 1 * MS),
-	                                closed_loop(3 * MS), closed_loop(2 * MS),
-	                                closed_loop(50 * MS)};
+					closed_loop(3 * MS), closed_loop(2 * MS),
+					closed_loop(50 * MS)};
 	struct gp_sim_device device = gp_sim_h200;
 	struct gp_sim *sim;
 	uint64_t hash = 1;
@@ -67,7 +67,7 @@ TEST(the_same_seed_gives_the_same_results_and_another_seed_others)
 	assert_true(hash[0] != hash[2]);
 	for (size_t i = 0; i < 4; i++) /* the closed loops through the others */
 		assert_memory_not_equal(&outcome[i], &outcome[2 * (size_t)MIX + i],
-		                        sizeof *outcome);
+					sizeof *outcome);
 	assert_memory_not_equal(&totals[0], &totals[2], sizeof totals[0]);
 	for (unsigned i = 0; i < MIX; i++)
 		assert_true(outcome[i].result.finished > 0);
@@ -85,7 +85,7 @@ TEST(watching_changes_nothing)
 	run_to(watched, 1 * S);
 	run_to(alone, 1 * S);
 	assert_memory_equal(gp_sim_totals(watched), gp_sim_totals(alone),
-	                    sizeof(struct gp_sim_totals));
+			    sizeof(struct gp_sim_totals));
 	gp_sim_free(watched);
 	gp_sim_free(alone);
 }
@@ -142,13 +142,13 @@ static void keep_ledger(void *arg, const struct gp_sim_event *e)
 static struct gp_sim_task task_at_random(struct gp_rng *rng)
 {
 	struct gp_sim_task t = {.load = (enum gp_sim_load)gp_rng_below(rng, 4),
-	                        .every_ns = 1 + gp_rng_below(rng, 10 * MS),
-	                        .kernel_ns = 1 + gp_rng_below(rng, 5 * MS),
-	                        .gap_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 3 * MS),
-	                        .hint_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 1 * MS),
-	                        .start_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 100 * MS),
-	                        .stop_ns = GP_NEVER,
-	                        .slice_us = (uint32_t)gp_rng_below(rng, 3000)};
+				.every_ns = 1 + gp_rng_below(rng, 10 * MS),
+				.kernel_ns = 1 + gp_rng_below(rng, 5 * MS),
+				.gap_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 3 * MS),
+				.hint_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 1 * MS),
+				.start_ns = gp_rng_below(rng, 2) * gp_rng_below(rng, 100 * MS),
+				.stop_ns = GP_NEVER,
+				.slice_us = (uint32_t)gp_rng_below(rng, 3000)};
 
 	if (gp_rng_below(rng, 4) == 0)
 		t.stop_ns = gp_rng_below(rng, 1 * S);
@@ -158,7 +158,7 @@ static struct gp_sim_task task_at_random(struct gp_rng *rng)
 static void act_at_random(struct gp_sim *sim, struct gp_rng *rng, uint64_t now_ns)
 {
 	struct gp_action a = {.handle = (uint32_t)gp_rng_below(rng, 6),
-	                      .slice_us = (uint32_t)gp_rng_below(rng, 5000)};
+			      .slice_us = (uint32_t)gp_rng_below(rng, 5000)};
 	struct gp_gpu *gpu = gp_sim_gpu(sim);
 	uint32_t handle;
 
@@ -218,7 +218,7 @@ TEST(time_is_neither_lost_nor_made)
 		/* The last one may not be finished. */
 		assert_true(totals->switch_ns <= l.switches * device.switch_ns);
 		assert_true(totals->switch_ns + device.switch_ns >=
-		            l.switches * device.switch_idle_ns);
+			    l.switches * device.switch_idle_ns);
 		assert_int_equal(l.requests, requests);
 		gp_sim_free(sim);
 	}
@@ -415,7 +415,7 @@ TEST(two_closed_loops_share_equally)
 	assert_in_range(gp_sim_totals(sim)->preemptions, turns - 1, turns + 1);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_in_range(gp_sim_result(sim, i)->work_ns, turns / 2 * 2048 * US - 3 * MS,
-		                turns / 2 * 2048 * US + 3 * MS);
+				turns / 2 * 2048 * US + 3 * MS);
 	gp_sim_free(sim);
 }
 
@@ -464,7 +464,7 @@ TEST(a_new_slice_begins_at_once)
 
 /* The longest of 100 requests beside a closed loop. */
 static uint64_t slowest_beside(const struct gp_sim_device *device, uint32_t loop_slice_us,
-                               uint64_t hint_ns)
+			       uint64_t hint_ns)
 {
 	struct gp_sim_task task[] = {periodic(10 * MS, 100 * US), closed_loop(50 * MS)};
 	struct gp_sim *sim;
@@ -714,7 +714,7 @@ TEST(what_is_left_over_in_overload_is_counted_exactly)
 		assert_in_range(finished(sim, 0), exits ? 199 : 299, exits ? 200 : 300);
 		/* The response time of the last one has grown by 2 ms for each before it. */
 		assert_int_equal(gp_sim_result(sim, 0)->response->max,
-		                 3 * MS + (finished(sim, 0) - 1) * 2 * MS);
+				 3 * MS + (finished(sim, 0) - 1) * 2 * MS);
 		gp_sim_free(sim);
 	}
 }
@@ -872,7 +872,7 @@ static struct gp_sim *new_sampled(uint64_t gap_ns)
 {
 	struct gp_sim_device device = plain;
 	struct gp_sim_task task[] = {closed_loop(1 * MS),
-	                             {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}};
+				     {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}};
 	struct gp_sim *sim;
 
 	device.activity = GP_ACTIVITY_SAMPLED;
@@ -945,8 +945,8 @@ TEST(a_task_that_two_others_go_round_past_is_idle)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS),
-	                                   {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER},
-	                                   closed_loop(1 * MS)};
+					   {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER},
+					   closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
 	device.activity = GP_ACTIVITY_SAMPLED;
@@ -1207,8 +1207,8 @@ TEST(what_has_not_ended_is_under_way)
 TEST(nothing_is_allocated_after_it_was_made)
 {
 	struct gp_sim_task task[MIX] = {periodic(1 * MS, 300 * US), periodic(1 * MS, 300 * US),
-	                                closed_loop(3 * MS), closed_loop(2 * MS),
-	                                closed_loop(50 * MS)};
+					closed_loop(3 * MS), closed_loop(2 * MS),
+					closed_loop(50 * MS)};
 	struct gp_sim *sim;
 	size_t before;
 

@@ -471,8 +471,8 @@ TEST(an_mi300x_tells_no_run_times)
 	run_to(sim, 5 * MS);
 	attach(sim, 0);
 	assert_int_equal(observe(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
-	                                                        GP_KNOWN_PENDING |
-	                                                        GP_KNOWN_ACTIVE_SINCE);
+								GP_KNOWN_PENDING |
+								GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(info->slice_default_us, 0);
 	assert_int_equal(info->sample_period_ns, 0);
@@ -604,6 +604,6 @@ TEST(no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes)
 
 			assert_true(hash == run_at_random(seed, (enum gp_sim_scheduler)scheduler));
 			assert_true(hash !=
-			            run_at_random(seed + 1, (enum gp_sim_scheduler)scheduler));
+				    run_at_random(seed + 1, (enum gp_sim_scheduler)scheduler));
 		}
 }

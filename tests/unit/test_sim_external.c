@@ -100,7 +100,7 @@ TEST(a_request_is_done_in_its_time)
 	assert_int_equal(w.last.submitted_ns, 5 * MS);
 	/* A launch, a switch from the idle context, and three kernels. */
 	assert_in_range(w.last.done_ns, 5 * MS + 300 * US + gp_sim_h200.launch_ns,
-	                5 * MS + 300 * US + 600 * US);
+			5 * MS + 300 * US + 600 * US);
 	assert_int_equal(w.wrong, 0);
 	assert_false(observe(&w, task).active);
 	gp_sim_free(w.sim);
@@ -207,7 +207,7 @@ TEST(a_new_program_inherits_nothing_from_the_one_before)
 		advance(&w, 40 * MS);
 		assert_int_equal(w.done[task], 1);
 		assert_int_equal(w.last.done_ns - w.last.submitted_ns,
-		                 device.launch_ns + device.switch_idle_ns + 300 * US);
+				 device.launch_ns + device.switch_idle_ns + 300 * US);
 		gp_sim_free(w.sim);
 	}
 }

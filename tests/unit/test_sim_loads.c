@@ -45,15 +45,15 @@ static unsigned count(const struct record *r, enum gp_sim_what what)
 static struct gp_sim_task trace(const uint64_t *at_ns, uint32_t n, uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_TRACE,
-	                            .arrival_ns = at_ns,
-	                            .arrivals = n,
-	                            .kernel_ns = kernel_ns,
-	                            .stop_ns = GP_NEVER};
+				    .arrival_ns = at_ns,
+				    .arrivals = n,
+				    .kernel_ns = kernel_ns,
+				    .stop_ns = GP_NEVER};
 }
 
 /* Runs to `end_ns` and completes the results. */
 static struct gp_sim *play(const struct gp_sim_device *device, const struct gp_sim_task *task,
-                           uint32_t ntasks, uint64_t end_ns, struct record *r)
+			   uint32_t ntasks, uint64_t end_ns, struct record *r)
 {
 	struct gp_sim *sim = new_sim(device, task, ntasks, 1);
 
@@ -174,7 +174,7 @@ TEST(request_marks_enclose_each_request)
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 0), 10 * MS); /* before it is prepared */
 	assert_int_equal(when(&r, GP_SIM_END, 0), 15 * MS + 500 * US);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 1),
-	                 when(&r, GP_SIM_END, 0)); /* waited until then */
+			 when(&r, GP_SIM_END, 0)); /* waited until then */
 	assert_int_equal(when(&r, GP_SIM_END, 1), 21 * MS);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 2), 50 * MS);
 	gp_sim_free(sim);

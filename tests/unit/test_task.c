@@ -27,7 +27,7 @@ TEST(the_state_follows_from_what_is_known)
 		{{.known = GP_KNOWN_ACTIVE, .active = true, .running = true}, "active"},
 		{{.known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING, .active = true}, "waiting"},
 		{{.known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING, .active = true, .running = true},
-	         "running"},
+		 "running"},
 		{{.held = true}, "held"},
 		{{.held = true, .held_by = GP_HELD_BY_POLICY, .known = GP_KNOWN_ACTIVE}, "held"},
 		{{.held = true, .held_by = GP_HELD_BY_POLICY | GP_HELD_BY_USER}, "suspended"},
@@ -36,7 +36,7 @@ TEST(the_state_follows_from_what_is_known)
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		assert_string_equal(gp_task_state_name(gp_task_state(&all[i].condition)),
-		                    all[i].name);
+				    all[i].name);
 }
 
 TEST(attributes_differ_if_one_differs)

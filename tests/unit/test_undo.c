@@ -469,7 +469,7 @@ static void write_version_1(unsigned records)
 		const uint64_t ready = 0x102;
 
 		assert_int_equal(pwrite(fd, &ready, sizeof ready, 24 + 312 * (700 + i)),
-		                 sizeof ready);
+				 sizeof ready);
 	}
 	close(fd);
 }

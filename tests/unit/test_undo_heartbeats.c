@@ -235,7 +235,7 @@ static int put_many(void *arg)
 TEST_WITH(of_many_that_replay_each_record_has_one, set_up, tear_down)
 {
 	unsigned *had = mmap(NULL, RECORDS * sizeof *had, PROT_READ | PROT_WRITE,
-	                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[CLAIMANTS];
 
 	assert_int_equal(in_child(put_many, NULL), 0);
@@ -441,7 +441,7 @@ TEST_WITH(whatever_is_in_the_file_nobody_falls_over_it, set_up, tear_down)
 	for (int round = 0; round < 30; round++) {
 		uint8_t *bytes = (uint8_t *)file->map;
 		size_t from = round % 3 ? offsetof(struct gp_undo_head, epoch)
-		                        : sizeof(struct gp_undo_head);
+					: sizeof(struct gp_undo_head);
 
 		for (size_t i = from; i < sizeof *file->map; i++)
 			bytes[i] = (uint8_t)gp_rng_below(&rng, 256);

@@ -22,13 +22,13 @@ struct gp_client *gp_ask_if_there(void)
 }
 
 int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
-           struct json_object **result, struct gp_error *err)
+	   struct json_object **result, struct gp_error *err)
 {
 	return gp_client_call(client, method, params, NULL, 0, result, err);
 }
 
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
-                 struct json_object *params, struct json_object **result, struct gp_error *err)
+		 struct json_object *params, struct json_object **result, struct gp_error *err)
 {
 	struct json_object *target = json_object_new_object();
 	int fd = gp_pidfd_open(pid), r;
@@ -39,7 +39,7 @@ int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 	if (fd < 0) {
 		json_object_put(params);
 		return gp_fail(err, fd, fd == -ESRCH ? "there is no process %d" : "process %d: %s",
-		               pid, gp_error_name(fd));
+			       pid, gp_error_name(fd));
 	}
 	r = gp_client_call(client, method, params, &fd, 1, result, err);
 	close(fd);
@@ -66,7 +66,7 @@ int gp_ask_devices(struct gp_client *client, struct json_object **devices, struc
 }
 
 static int add_tasks(struct gp_client *client, uint64_t device, pid_t pid,
-                     struct json_object *tasks, struct gp_error *err)
+		     struct json_object *tasks, struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object(), *answer;
 	int r;
@@ -85,7 +85,7 @@ static int add_tasks(struct gp_client *client, uint64_t device, pid_t pid,
 }
 
 int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
-                 struct json_object **tasks, struct gp_error *err)
+		 struct json_object **tasks, struct gp_error *err)
 {
 	int r = 0;
 

@@ -21,14 +21,14 @@ struct gp_client *gp_ask_if_there(void);
 
 /* A call without a file descriptor. Takes `params`, which may be NULL. */
 int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
-           struct json_object **result, struct gp_error *err);
+	   struct json_object **result, struct gp_error *err);
 
 /*
  * A call about a process. A pidfd names it, so a reused pid cannot be confused with it. Takes
  * `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
  */
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
-                 struct json_object *params, struct json_object **result, struct gp_error *err);
+		 struct json_object *params, struct json_object **result, struct gp_error *err);
 
 /* Adds the attributes that were given to `params`. */
 void gp_ask_put_attrs(struct json_object *params, const struct gp_given_attrs *given);
@@ -40,6 +40,6 @@ const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size);
  * caller puts. Asks for one device after the other, which limits the length of an answer. */
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);
 int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
-                 struct json_object **tasks, struct gp_error *err);
+		 struct json_object **tasks, struct gp_error *err);
 
 #endif

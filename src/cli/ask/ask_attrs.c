@@ -12,7 +12,7 @@ void gp_ask_put_attrs(struct json_object *params, const struct gp_given_attrs *g
 
 	if (given->given & GP_GIVEN_CLASS)
 		json_object_object_add(params, "class",
-		                       json_object_new_string(gp_class_name(a->class)));
+				       json_object_new_string(gp_class_name(a->class)));
 	if (given->given & GP_GIVEN_PRIORITY)
 		gp_field_put(params, "priority", a->priority);
 	if (given->given & GP_GIVEN_WEIGHT)
@@ -50,7 +50,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct sentence *s, const 
 }
 
 static void add_permille(struct sentence *s, struct json_object *attr, const char *key,
-                         const char *name)
+			 const char *name)
 {
 	uint64_t value = gp_field_number_or(attr, key, 0);
 
@@ -59,7 +59,7 @@ static void add_permille(struct sentence *s, struct json_object *attr, const cha
 }
 
 static void add_time(struct sentence *s, struct json_object *attr, const char *key,
-                     const char *name)
+		     const char *name)
 {
 	uint64_t ns = gp_field_number_or(attr, key, 0);
 	char text[32];

@@ -79,14 +79,14 @@ static void release(struct gp_client *client, const struct held *h, unsigned i, 
 	struct json_object *answer = NULL;
 	struct gp_error err = {0};
 	int r = has_ended(h, i)
-	                ? -ESRCH
-	                : gp_ask_about(client, "release", h->targets->pid[i], NULL, &answer, &err);
+			? -ESRCH
+			: gp_ask_about(client, "release", h->targets->pid[i], NULL, &answer, &err);
 
 	if (r == -ESRCH) {
 		print_event(h, i, GP_HOLD_ENDED, held_ns);
 	} else if (r) {
 		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
-		                h->targets->pid[i], h->targets->pid[i]);
+				h->targets->pid[i], h->targets->pid[i]);
 		*exit = gp_cli_fail(&err);
 	} else if (gp_field_number_or(answer, "tasks", 1)) {
 		print_event(h, i, GP_HOLD_RELEASED, held_ns);
@@ -123,7 +123,7 @@ static void wait_for_end(const struct held *h, uint64_t end_ns)
 
 /* If one of several targets cannot be held, all are released. */
 bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
-                       int *exit)
+		       int *exit)
 {
 	struct gp_client *client = gp_ask_if_there();
 	static struct held h;

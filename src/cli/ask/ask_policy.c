@@ -60,10 +60,10 @@ int gp_daemon_policies(char name[][GP_DAEMON_POLICY_SIZE], unsigned max)
 	if (client && !gp_ask(client, "policy", NULL, &answer, NULL)) {
 		devices = gp_field(answer, "devices");
 		for (n = 0; json_object_is_type(devices, json_type_array) && n < (int)max &&
-		            (size_t)n < json_object_array_length(devices);
+			    (size_t)n < json_object_array_length(devices);
 		     n++)
 			snprintf(name[n], sizeof name[n], "%s",
-			         json_object_get_string(
+				 json_object_get_string(
 					 json_object_array_get_idx(devices, (size_t)n)));
 	}
 	json_object_put(answer);

@@ -102,7 +102,7 @@ static bool is_held(struct json_object *tasks, pid_t pid)
 }
 
 static int release_named(struct gp_client *client, const struct gp_targets *targets,
-                         struct gp_daemon_released *out)
+			 struct gp_daemon_released *out)
 {
 	struct json_object *tasks = ask_tasks(client);
 	int r = 0;

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 static int ask_all(struct gp_client *client, uint64_t for_ns, bool counters,
-                   struct json_object **answer, struct gp_error *err)
+		   struct json_object **answer, struct gp_error *err)
 {
 	struct json_object *devices, *tasks;
 	int r = gp_ask_devices(client, &devices, err);

@@ -65,7 +65,7 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 		over_ns = now_ns - snapshot_ns;
 	gp_field_put(task, "over_ns", over_ns);
 	gp_field_put(task, "preempted",
-	             number(task, "preemptions") - number(before, "preemptions"));
+		     number(task, "preemptions") - number(before, "preemptions"));
 	if (!gp_field_number(task, "run_ns", &now_ns))
 		return;
 	then_ns = number(before, "run_ns");
@@ -76,7 +76,7 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 }
 
 static void put_shares(struct json_object *devices, struct json_object *tasks,
-                       struct json_object *before, uint64_t over_ns)
+		       struct json_object *before, uint64_t over_ns)
 {
 	uint64_t run_ns;
 
@@ -94,7 +94,7 @@ static void put_shares(struct json_object *devices, struct json_object *tasks,
 }
 
 int gp_ran_ask(struct gp_client *client, struct json_object *devices, uint64_t for_ns,
-               struct json_object **tasks, struct gp_error *err)
+	       struct json_object **tasks, struct gp_error *err)
 {
 	struct json_object *before = NULL;
 	uint64_t begin_ns = gp_monotonic_ns();

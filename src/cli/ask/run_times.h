@@ -13,6 +13,6 @@
  * it: `ran_ns` and `preempted`. The caller puts the array.
  */
 int gp_ran_ask(struct gp_client *client, struct json_object *devices, uint64_t for_ns,
-               struct json_object **tasks, struct gp_error *err);
+	       struct json_object **tasks, struct gp_error *err);
 
 #endif

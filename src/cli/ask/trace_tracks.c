@@ -6,7 +6,7 @@
 #include <string.h>
 
 int gp_tracks_open(struct gp_tracks *t, const char *path, struct json_object *devices,
-                   struct gp_error *err)
+		   struct gp_error *err)
 {
 	size_t n = json_object_array_length(devices);
 	int r = gp_trace_file_open(&t->file, path, err);
@@ -23,7 +23,7 @@ int gp_tracks_open(struct gp_tracks *t, const char *path, struct json_object *de
 		char text[128];
 
 		snprintf(text, sizeof text, "device %llu: %s",
-		         (unsigned long long)gp_field_number_or(d, "device", i), name ? name : "?");
+			 (unsigned long long)gp_field_number_or(d, "device", i), name ? name : "?");
 		t->device[i] = (struct gp_track){t->file.next, t->file.next};
 		t->file.next++;
 		gp_trace_name(&t->file, t->device[i], "process", text);
@@ -68,10 +68,10 @@ static struct gp_track_task *add_task(struct gp_tracks *t, struct json_object *f
 		return NULL;
 	k = &t->task[t->n++];
 	*k = (struct gp_track_task){.device = device,
-	                            .task = gp_field_number_or(from, "task", 0),
-	                            .at = {at->pid, t->file.next++}};
+				    .task = gp_field_number_or(from, "task", 0),
+				    .at = {at->pid, t->file.next++}};
 	snprintf(k->label, sizeof k->label, "%s %llu", name ? name : "?",
-	         (unsigned long long)gp_field_number_or(from, "pid", 0));
+		 (unsigned long long)gp_field_number_or(from, "pid", 0));
 	snprintf(text, sizeof text, "%s (%s)", k->label, class ? class : "?");
 	gp_trace_name(&t->file, k->at, "thread", text);
 	return k;
@@ -92,7 +92,7 @@ static void end_state(struct gp_tracks *t, struct gp_track_task *k, uint64_t now
 {
 	if (*k->state && now_ns > k->state_ns)
 		gp_trace_span(&t->file, k->at, "state", k->state, since_begin(t, k->state_ns),
-		              since_begin(t, now_ns));
+			      since_begin(t, now_ns));
 	*k->state = 0;
 	k->state_ns = now_ns;
 }
@@ -106,7 +106,7 @@ static void end_hold(struct gp_tracks *t, struct gp_track_task *k, uint64_t now_
 	k->held = false;
 	snprintf(name, sizeof name, "%s held", k->label);
 	gp_trace_overlapping(&t->file, k->at, "hold", name, since_begin(t, k->held_ns),
-	                     since_begin(t, now_ns > k->held_ns ? now_ns : k->held_ns));
+			     since_begin(t, now_ns > k->held_ns ? now_ns : k->held_ns));
 }
 
 static void begin_hold(struct gp_tracks *t, struct gp_track_task *k, uint64_t now_ns)
@@ -120,7 +120,7 @@ static void begin_hold(struct gp_tracks *t, struct gp_track_task *k, uint64_t no
 /* Adds the share since the last sample to the curve. Returns it in percent; 0 if it is not known.
  */
 static double sample_run(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
-                         uint64_t now_ns)
+			 uint64_t now_ns)
 {
 	double percent = 0;
 	uint64_t run_ns;
@@ -143,7 +143,7 @@ static double sample_run(struct gp_tracks *t, struct gp_track_task *k, struct js
 /* The daemon takes snapshots at events, when a task has just been interrupted. So a task that ran
  * for most of the time since the last sample is drawn as running. */
 static void sample_state(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
-                         double percent, uint64_t now_ns)
+			 double percent, uint64_t now_ns)
 {
 	static const char *const drawn[] = {"running", "waiting", "active"};
 	const char *state = gp_field_text(task, "state");
@@ -177,7 +177,7 @@ void gp_tracks_sample(struct gp_tracks *t, struct json_object *tasks, uint64_t n
 
 /* Rare events, and events without a task, are instants on the track of the scheduler or task. */
 static void put_moment(struct gp_tracks *t, const struct gp_track_task *k,
-                       struct json_object *event, const char *kind, uint64_t now_ns)
+		       struct json_object *event, const char *kind, uint64_t now_ns)
 {
 	const struct gp_track *at =
 		k ? &k->at : device_track(t, gp_field_number_or(event, "device", 0));

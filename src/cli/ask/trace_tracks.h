@@ -35,7 +35,7 @@ struct gp_tracks {
 
 /* 0 or -errno with a message. The caller closes it in any case. */
 int gp_tracks_open(struct gp_tracks *tracks, const char *path, struct json_object *devices,
-                   struct gp_error *err);
+		   struct gp_error *err);
 
 /* Adds a sample of all tasks. */
 void gp_tracks_sample(struct gp_tracks *tracks, struct json_object *tasks, uint64_t now_ns);

@@ -20,12 +20,12 @@ static int choose(struct json_object *device, unsigned index, struct gp_error *e
 	const char *backend = gp_field_text(device, "backend");
 	const struct gp_gpu_ops *ops = backend ? gp_backend_find(backend) : NULL;
 	int r = ops ? gp_backend_make_visible(ops, index, name_of(device),
-	                                      gp_field_text(device, "bus"), err)
-	            : -ENOTSUP;
+					      gp_field_text(device, "bus"), err)
+		    : -ENOTSUP;
 
 	return r == -ENOTSUP ? gp_fail(err, r, "no environment variable makes a program use %s",
-	                               name_of(device))
-	                     : r;
+				       name_of(device))
+			     : r;
 }
 
 static struct json_object *find(struct json_object *devices, unsigned device, unsigned *index)
@@ -58,7 +58,7 @@ int gp_choose_gpu(struct gp_client *client, unsigned device, struct gp_error *er
 		return r;
 	found = find(devices, device, &index);
 	r = found ? choose(found, index, err)
-	          : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
+		  : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
 	json_object_put(devices);
 	return r;
 }

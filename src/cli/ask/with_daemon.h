@@ -35,7 +35,7 @@ int gp_daemon_set_policy(const char *text, int device, bool json);
 /* Holds the targets. With `for_ns` GP_NEVER it returns, and the daemon keeps the hold until a
  * resume; otherwise it waits and releases. */
 bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
-                       int *exit);
+		       int *exit);
 
 /* What a daemon released: only what users held. Holds by the policy stay. */
 struct gp_daemon_released {
@@ -50,6 +50,6 @@ struct gp_daemon_released {
 /* `all`: the tasks of all processes, not only the targets. False also when the daemon does not
  * answer within 2 s. */
 bool gp_daemon_resume(const struct gp_targets *targets, bool all,
-                      struct gp_daemon_released *released);
+		      struct gp_daemon_released *released);
 
 #endif

@@ -58,7 +58,7 @@ struct gp_stroke gp_chart_stroke(unsigned style)
 }
 
 static void put_mark(struct gp_draw *d, double x, double y, const struct style *s, double scale,
-                     uint32_t colour)
+		     uint32_t colour)
 {
 	struct gp_point p[POINTS];
 

@@ -40,7 +40,7 @@ double gp_legend_add(struct gp_legend *legend, struct gp_draw *d, double sample,
 
 /* Adds an entry with a piece of line and its mark as the sample. */
 void gp_legend_series(struct gp_legend *legend, struct gp_draw *d, unsigned style,
-                      const char *words);
+		      const char *words);
 
 /* Distance of axis ticks: 1, 2 or 5 times a power of ten; at most `most` steps in the range. */
 double gp_chart_step(double range, unsigned most);

@@ -18,17 +18,17 @@ int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_e
 	*format = ends_with(path, ".png") ? GP_DRAW_PNG : GP_DRAW_SVG;
 	if (*format == GP_DRAW_SVG && !ends_with(path, ".svg"))
 		return gp_fail(err, -EINVAL,
-		               "cannot draw to '%s': the file name must end with .svg or .png",
-		               path);
+			       "cannot draw to '%s': the file name must end with .svg or .png",
+			       path);
 	if (*format == GP_DRAW_PNG && !GP_HAVE_DAEMON)
 		return gp_fail(err, -ENOTSUP,
-		               "this build draws no PNG; use a file name that ends with .svg, or "
-		               "install cairo and build again");
+			       "this build draws no PNG; use a file name that ends with .svg, or "
+			       "install cairo and build again");
 #if GP_HAVE_DAEMON
 	if (*format == GP_DRAW_PNG && !gp_draw_png_loads())
 		return gp_fail(err, -ENOTSUP,
-		               "PNG needs cairo (libcairo.so.2), which is not installed; use a "
-		               "file name that ends with .svg");
+			       "PNG needs cairo (libcairo.so.2), which is not installed; use a "
+			       "file name that ends with .svg");
 #endif
 	return 0;
 }

@@ -56,12 +56,12 @@ struct gp_draw;
 /* One table per format. `end` writes the rest of the file and frees `d`; 0 or -errno. */
 struct gp_draw_ops {
 	void (*rect)(struct gp_draw *d, double x, double y, double w, double h, enum gp_fill fill,
-	             uint32_t colour);
+		     uint32_t colour);
 	void (*lines)(struct gp_draw *d, const struct gp_point *point, unsigned n,
-	              const struct gp_stroke *stroke);
+		      const struct gp_stroke *stroke);
 	void (*shape)(struct gp_draw *d, const struct gp_point *point, unsigned n, uint32_t colour);
 	void (*text)(struct gp_draw *d, double x, double y, const char *text,
-	             const struct gp_font *font);
+		     const struct gp_font *font);
 	int (*end)(struct gp_draw *d);
 };
 
@@ -76,28 +76,28 @@ struct gp_draw *gp_draw_begin(FILE *out, enum gp_draw_format format, double widt
 
 /* `colour` is used with GP_FILL_SOLID only. */
 static inline void gp_draw_rect(struct gp_draw *d, double x, double y, double w, double h,
-                                enum gp_fill fill, uint32_t colour)
+				enum gp_fill fill, uint32_t colour)
 {
 	if (d)
 		d->ops->rect(d, x, y, w, h, fill, colour);
 }
 
 static inline void gp_draw_lines(struct gp_draw *d, const struct gp_point *point, unsigned n,
-                                 const struct gp_stroke *stroke)
+				 const struct gp_stroke *stroke)
 {
 	if (d && n > 1)
 		d->ops->lines(d, point, n, stroke);
 }
 
 static inline void gp_draw_line(struct gp_draw *d, double x1, double y1, double x2, double y2,
-                                const struct gp_stroke *stroke)
+				const struct gp_stroke *stroke)
 {
 	gp_draw_lines(d, (struct gp_point[]){{x1, y1}, {x2, y2}}, 2, stroke);
 }
 
 /* A filled polygon. */
 static inline void gp_draw_shape(struct gp_draw *d, const struct gp_point *point, unsigned n,
-                                 uint32_t colour)
+				 uint32_t colour)
 {
 	if (d)
 		d->ops->shape(d, point, n, colour);
@@ -105,7 +105,7 @@ static inline void gp_draw_shape(struct gp_draw *d, const struct gp_point *point
 
 /* `y` is the base line of the text. */
 static inline void gp_draw_text(struct gp_draw *d, double x, double y, const char *text,
-                                const struct gp_font *font)
+				const struct gp_font *font)
 {
 	if (d)
 		d->ops->text(d, x, y, text, font);

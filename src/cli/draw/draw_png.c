@@ -65,7 +65,7 @@ struct png {
 static void set_colour(cairo_t *cr, uint32_t c)
 {
 	cairo.set_source_rgb(cr, (c >> 16 & 255) / 255.0, (c >> 8 & 255) / 255.0,
-	                     (c & 255) / 255.0);
+			     (c & 255) / 255.0);
 }
 
 static void fill_rect(cairo_t *cr, double x, double y, double w, double h, uint32_t colour)
@@ -125,7 +125,7 @@ static struct png *png_of(struct gp_draw *d)
 }
 
 static void rect(struct gp_draw *d, double x, double y, double w, double h, enum gp_fill fill,
-                 uint32_t colour)
+		 uint32_t colour)
 {
 	struct png *p = png_of(d);
 
@@ -146,7 +146,7 @@ static void follow(cairo_t *cr, const struct gp_point *point, unsigned n)
 }
 
 static void lines(struct gp_draw *d, const struct gp_point *point, unsigned n,
-                  const struct gp_stroke *s)
+		  const struct gp_stroke *s)
 {
 	cairo_t *cr = png_of(d)->cr;
 	int dashes = 0;
@@ -176,7 +176,7 @@ static void text(struct gp_draw *d, double x, double y, const char *words, const
 	cairo_text_extents_t extents;
 
 	cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
-	                       f->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+			       f->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
 	cairo.set_font_size(cr, f->size);
 	cairo.text_extents(cr, words, &extents);
 	set_colour(cr, f->colour);
@@ -187,7 +187,7 @@ static void text(struct gp_draw *d, double x, double y, const char *words, const
 static cairo_status_t put_bytes(void *file, const unsigned char *data, unsigned length)
 {
 	return fwrite(data, 1, length, file) == length ? CAIRO_STATUS_SUCCESS
-	                                               : CAIRO_STATUS_WRITE_ERROR;
+						       : CAIRO_STATUS_WRITE_ERROR;
 }
 
 static int end(struct gp_draw *d)
@@ -222,7 +222,7 @@ struct gp_draw *gp_draw_png(FILE *out, double width, double height)
 		return NULL;
 	p->base = (struct gp_draw){&ops, out, width, height};
 	surface = cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)(width * SCALE),
-	                                     (int)(height * SCALE));
+					     (int)(height * SCALE));
 	p->cr = cairo.create(surface); /* an error is stored in it; end() reads it */
 	cairo.surface_destroy(surface);
 	cairo.scale(p->cr, SCALE, SCALE);

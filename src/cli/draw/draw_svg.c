@@ -29,7 +29,7 @@ static void put_fill(FILE *out, enum gp_fill fill, uint32_t colour)
 }
 
 static void rect(struct gp_draw *d, double x, double y, double w, double h, enum gp_fill fill,
-                 uint32_t colour)
+		 uint32_t colour)
 {
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", x, y, w, h);
 	put_fill(d->out, fill, colour);
@@ -44,11 +44,11 @@ static void put_path(FILE *out, const struct gp_point *p, unsigned n)
 }
 
 static void lines(struct gp_draw *d, const struct gp_point *p, unsigned n,
-                  const struct gp_stroke *s)
+		  const struct gp_stroke *s)
 {
 	put_path(d->out, p, n);
 	fprintf(d->out, "\" fill=\"none\" stroke=\"#%06x\" stroke-width=\"%.2f\"", s->colour,
-	        s->width);
+		s->width);
 	for (unsigned i = 0; i < GP_DASHES && s->dash[i] > 0; i++)
 		fprintf(d->out, i ? " %g" : " stroke-dasharray=\"%g", s->dash[i]);
 	fputs(s->dash[0] > 0 ? "\"/>\n" : "/>\n", d->out);
@@ -69,7 +69,7 @@ static void text(struct gp_draw *d, double x, double y, const char *words, const
 	};
 
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\" fill=\"#%06x\"%s%s>", x, y,
-	        f->size, f->colour, anchor[f->anchor], f->bold ? " font-weight=\"bold\"" : "");
+		f->size, f->colour, anchor[f->anchor], f->bold ? " font-weight=\"bold\"" : "");
 	put_text(d->out, words);
 	fputs("</text>\n", d->out);
 }
@@ -96,19 +96,19 @@ struct gp_draw *gp_draw_svg(FILE *out, double width, double height)
 	*d = (struct gp_draw){&ops, out, width, height};
 	errno = 0; /* end() reads it if writing failed */
 	fprintf(out,
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-	        "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\">\n"
-	        "<defs>"
-	        "<pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
-	        "patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"#fff\"/>"
-	        "<rect width=\"2\" height=\"5\" fill=\"#777\"/></pattern>"
-	        "<pattern id=\"stripes\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">"
-	        "<rect width=\"4\" height=\"4\" fill=\"#fff\"/>"
-	        "<rect width=\"4\" height=\"1.5\" fill=\"#999\"/></pattern>"
-	        "<pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
-	        "<rect width=\"5\" height=\"5\" fill=\"#ccc\"/>"
-	        "<rect x=\"1\" y=\"1\" width=\"2\" height=\"2\" fill=\"#555\"/></pattern>"
-	        "</defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-	        width, height, width, height);
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+		"viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\">\n"
+		"<defs>"
+		"<pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+		"patternTransform=\"rotate(45)\"><rect width=\"5\" height=\"5\" fill=\"#fff\"/>"
+		"<rect width=\"2\" height=\"5\" fill=\"#777\"/></pattern>"
+		"<pattern id=\"stripes\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">"
+		"<rect width=\"4\" height=\"4\" fill=\"#fff\"/>"
+		"<rect width=\"4\" height=\"1.5\" fill=\"#999\"/></pattern>"
+		"<pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+		"<rect width=\"5\" height=\"5\" fill=\"#ccc\"/>"
+		"<rect x=\"1\" y=\"1\" width=\"2\" height=\"2\" fill=\"#555\"/></pattern>"
+		"</defs>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+		width, height, width, height);
 	return d;
 }

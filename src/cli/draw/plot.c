@@ -68,7 +68,7 @@ static double y_of(const struct frame *f, double value)
 }
 
 static struct gp_point point_of(const struct frame *f, uint64_t at_ns, unsigned value,
-                                unsigned line)
+				unsigned line)
 {
 	double middle = (f->plot->n - 1) / 2.0;
 	double spread = f->plot->n <= SPREAD_MAX ? SPREAD * (line - middle) : 0;

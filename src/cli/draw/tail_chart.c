@@ -165,12 +165,12 @@ struct mark {
 };
 
 static void draw_rows(struct gp_draw *d, const struct frame *f, double y, const struct mark *mark,
-                      const struct row *row, unsigned rows)
+		      const struct row *row, unsigned rows)
 {
 	for (unsigned i = 0; i < rows; i++)
 		for (unsigned k = 0; k < row[i].n; k++)
 			gp_chart_mark(d, left_of(f, &row[i]) + MARK * k, y,
-			              mark[row[i].first + k].run);
+				      mark[row[i].first + k].run);
 }
 
 /* The marks of one level, sorted from left to right. Returns their number. */
@@ -194,14 +194,14 @@ static unsigned find_marks(const struct frame *f, const struct level *level, str
 }
 
 static void draw_level(struct gp_draw *d, const struct frame *f, const struct level *level,
-                       struct mark *mark, struct row *row)
+		       struct mark *mark, struct row *row)
 {
 	unsigned n = find_marks(f, level, mark), rows = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		row[rows++] = (struct row){i, 1, mark[i].x};
 		while (rows > 1 && left_of(f, &row[rows - 2]) + MARK * row[rows - 2].n >
-		                           left_of(f, &row[rows - 1])) {
+					   left_of(f, &row[rows - 1])) {
 			rows--;
 			row[rows - 1].n += row[rows].n;
 			row[rows - 1].sum += row[rows].sum;
@@ -231,12 +231,12 @@ static void draw_marks(struct gp_draw *d, const struct frame *f)
 static bool are_same(const struct frame *f, unsigned run, unsigned other)
 {
 	static const uint32_t per_million[] = {1,      100000, 250000, 500000, 750000,
-	                                       900000, 990000, 999000, 999900, 1000000};
+					       900000, 990000, 999000, 999900, 1000000};
 	const struct gp_hist *a = hist_of(f, run), *b = hist_of(f, other);
 
 	for (size_t i = 0; a && b && i < sizeof per_million / sizeof *per_million; i++)
 		if (fabs(x_of(f, us_of(gp_hist_quantile(a, per_million[i]))) -
-		         x_of(f, us_of(gp_hist_quantile(b, per_million[i])))) > 2)
+			 x_of(f, us_of(gp_hist_quantile(b, per_million[i])))) > 2)
 			return false;
 	return a && b;
 }
@@ -267,10 +267,10 @@ static void put_same(struct gp_draw *d, const struct frame *f, double title_righ
 		for (unsigned k = i; k < f->p->report->nruns && at < sizeof text; k++)
 			if (hist_of(f, k) && first_like(f, k) == i)
 				at += (size_t)snprintf(text + at, sizeof text - at, "%s%s",
-				                       members++    ? ", "
-				                       : at > begin ? "; "
-				                                    : "",
-				                       f->p->report->label[k]);
+						       members++    ? ", "
+						       : at > begin ? "; "
+								    : "",
+						       f->p->report->label[k]);
 		if (members < 2)
 			at = before;
 		at = at < sizeof text ? at : sizeof text - 1;
@@ -278,20 +278,20 @@ static void put_same(struct gp_draw *d, const struct frame *f, double title_righ
 	}
 	if (at > begin)
 		gp_draw_text(d, f->area.right, y,
-		             gp_chart_fit(fit, sizeof fit, text, f->area.right - title_right - 12,
-		                          font.size),
-		             &font);
+			     gp_chart_fit(fit, sizeof fit, text, f->area.right - title_right - 12,
+					  font.size),
+			     &font);
 }
 
 static void draw_panel(struct gp_draw *d, double x, double y, double width,
-                       const struct gp_sim_page *p, uint32_t index)
+		       const struct gp_sim_page *p, uint32_t index)
 {
 	struct frame f = {.p = p,
-	                  .index = index,
-	                  .area = {.left = x + LEFT,
-	                           .right = x + width - RIGHT,
-	                           .top = y + HEAD,
-	                           .bottom = y + HEAD + PANEL}};
+			  .index = index,
+			  .area = {.left = x + LEFT,
+				   .right = x + width - RIGHT,
+				   .top = y + HEAD,
+				   .bottom = y + HEAD + PANEL}};
 	const struct gp_tails *t = &p->tails[0];
 
 	const char *name = p->report->scenario->task[t->task[index]].name;
@@ -299,7 +299,7 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 	gp_draw_text(d, x, y + 18, name, &gp_font_head);
 	if (!find_range(&f)) {
 		gp_draw_text(d, f.area.left, f.area.top + 20, "no request was finished",
-		             &gp_font_plain);
+			     &gp_font_plain);
 		return;
 	}
 	draw_levels(d, &f);
@@ -324,8 +324,8 @@ static double draw_head(struct gp_draw *d, double y, const struct gp_sim_page *p
 	for (unsigned i = 0; i < p->report->nruns; i++)
 		if (!gp_report_cannot(p->report, i))
 			gp_legend_series(&l, d, i,
-			                 gp_chart_fit(label, sizeof label, p->report->label[i], 400,
-			                              gp_font_plain.size));
+					 gp_chart_fit(label, sizeof label, p->report->label[i], 400,
+						      gp_font_plain.size));
 	return l.y + 12;
 }
 

@@ -57,8 +57,8 @@ static struct gp_timeline_run *add_run(struct gp_timeline *t, const char *label)
 }
 
 int gp_timeline_record(struct gp_timeline *t, const char *label, struct gp_scenario *scenario,
-                       const struct gp_policy_choice *policy, struct gp_run *result,
-                       struct gp_error *err)
+		       const struct gp_policy_choice *policy, struct gp_run *result,
+		       struct gp_error *err)
 {
 	struct recorder recorder = {.timeline = t, .run = add_run(t, label)};
 	struct gp_run_options options = {.watch = gp_spans_watch, .watch_arg = &recorder.spans};
@@ -114,7 +114,7 @@ static enum cell cell_of(const struct gp_timeline *t, const struct gp_span *s)
 }
 
 static enum cell cell_at(const struct gp_timeline *t, const struct gp_timeline_run *run,
-                         uint64_t from_ns, uint64_t to_ns)
+			 uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t sum_ns[CELLS] = {[IDLE] = to_ns - from_ns};
 	enum cell best = IDLE;
@@ -148,7 +148,7 @@ static void print_cell(FILE *out, enum cell c, const struct gp_timeline_style *s
 }
 
 static bool arrives_in(const struct gp_timeline *t, const struct gp_timeline_run *run,
-                       uint64_t from_ns, uint64_t to_ns)
+		       uint64_t from_ns, uint64_t to_ns)
 {
 	for (unsigned i = 0; i < run->n; i++) {
 		const struct gp_span *s = &run->span[i];
@@ -161,7 +161,7 @@ static bool arrives_in(const struct gp_timeline *t, const struct gp_timeline_run
 }
 
 static void print_run(FILE *out, const struct gp_timeline *t, const struct gp_timeline_run *run,
-                      const struct gp_timeline_style *style)
+		      const struct gp_timeline_style *style)
 {
 	uint64_t step_ns = (t->to_ns - t->from_ns) / style->columns;
 
@@ -171,7 +171,7 @@ static void print_run(FILE *out, const struct gp_timeline *t, const struct gp_ti
 
 		fputs(!arrives_in(t, run, at_ns, at_ns + step_ns) ? " "
 		      : style->utf8                               ? "▾"
-		                                                  : "v",
+								  : "v",
 		      out);
 	}
 	fputs("\n ", out);
@@ -184,13 +184,13 @@ static void print_run(FILE *out, const struct gp_timeline *t, const struct gp_ti
 }
 
 void gp_timeline_print(FILE *out, const struct gp_timeline *t, const char *lc, const char *be,
-                       const struct gp_timeline_style *style)
+		       const struct gp_timeline_style *style)
 {
 	char window[32], column[32];
 
 	fprintf(out, "GPU use during %s; one column is %s:\n ",
-	        gp_cli_duration(window, sizeof window, t->to_ns - t->from_ns),
-	        gp_cli_duration(column, sizeof column, (t->to_ns - t->from_ns) / style->columns));
+		gp_cli_duration(window, sizeof window, t->to_ns - t->from_ns),
+		gp_cli_duration(column, sizeof column, (t->to_ns - t->from_ns) / style->columns));
 	print_cell(out, LC, style);
 	fprintf(out, " %s   ", lc);
 	print_cell(out, BE, style);

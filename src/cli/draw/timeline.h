@@ -42,8 +42,8 @@ struct gp_timeline {
  * 0, or -errno and a message.
  */
 int gp_timeline_record(struct gp_timeline *t, const char *label, struct gp_scenario *scenario,
-                       const struct gp_policy_choice *policy, struct gp_run *result,
-                       struct gp_error *err);
+		       const struct gp_policy_choice *policy, struct gp_run *result,
+		       struct gp_error *err);
 void gp_timeline_free(struct gp_timeline *t);
 
 /* Requests arrive at the task from outside: its response times can be drawn. */
@@ -60,7 +60,7 @@ struct gp_timeline_style {
  * latency-critical task and for all others.
  */
 void gp_timeline_print(FILE *out, const struct gp_timeline *t, const char *lc, const char *be,
-                       const struct gp_timeline_style *style);
+		       const struct gp_timeline_style *style);
 
 /* One panel for each run, one row for each task. Draws below `y`; returns its lower end. */
 double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_timeline *t);

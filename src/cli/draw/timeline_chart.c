@@ -42,7 +42,7 @@ static double x_of(const struct frame *f, uint64_t at_ns)
 	if (at_ns >= t->to_ns)
 		return f->right;
 	return f->left + (f->right - f->left) * (double)(at_ns - t->from_ns) /
-	                         (double)(t->to_ns - t->from_ns);
+				 (double)(t->to_ns - t->from_ns);
 }
 
 static void row_name(const struct gp_timeline *t, unsigned row, char *name, size_t size)
@@ -54,7 +54,7 @@ static void row_name(const struct gp_timeline *t, unsigned row, char *name, size
 	if (t->devices > 1)
 		snprintf(device, sizeof device, "device %u: ", t->row[row].device);
 	snprintf(name, size, "%s%s (%s)", device, s->task[task].name,
-	         gp_class_name(s->attr[task].class));
+		 gp_class_name(s->attr[task].class));
 }
 
 static struct frame frame_of(const struct gp_timeline *t)
@@ -74,7 +74,7 @@ static struct frame frame_of(const struct gp_timeline *t)
 }
 
 static void add_sample(struct gp_legend *l, struct gp_draw *d, enum gp_fill fill, uint32_t colour,
-                       double height, const char *words)
+		       double height, const char *words)
 {
 	double at = gp_legend_add(l, d, SAMPLE, words);
 
@@ -84,7 +84,7 @@ static void add_sample(struct gp_legend *l, struct gp_draw *d, enum gp_fill fill
 static void put_arrow(struct gp_draw *d, double x, double y)
 {
 	gp_draw_shape(d, (struct gp_point[]){{x, y}, {x - 4, y - 7}, {x + 4, y - 7}}, 3,
-	              GP_REQUEST);
+		      GP_REQUEST);
 }
 
 static void put_mark(struct gp_draw *d, double from, double to, double y, bool begins, bool ends)
@@ -162,12 +162,12 @@ static void draw_span(struct gp_draw *d, const struct frame *f, const struct gp_
 		gp_draw_rect(d, from, y, width, BAR, GP_FILL_DOTS, 0);
 	else
 		gp_draw_rect(d, from, y, width, BAR, GP_FILL_SOLID,
-		             class == GP_LATENCY_CRITICAL ? GP_LC : GP_BE);
+			     class == GP_LATENCY_CRITICAL ? GP_LC : GP_BE);
 }
 
 /* A response time is written only right of *free_x, so that none covers another. */
 static void draw_request(struct gp_draw *d, const struct frame *f, const struct gp_span *s,
-                         double y, double *free_x)
+			 double y, double *free_x)
 {
 	const struct gp_font font = {.size = LABEL, .colour = GP_INK};
 	bool begins = s->from_ns >= f->t->from_ns, ends = s->to_ns <= f->t->to_ns;
@@ -186,7 +186,7 @@ static void draw_request(struct gp_draw *d, const struct frame *f, const struct 
 }
 
 static double draw_row(struct gp_draw *d, double y, const struct frame *f,
-                       const struct gp_timeline_run *run, unsigned row)
+		       const struct gp_timeline_run *run, unsigned row)
 {
 	const struct gp_timeline *t = f->t;
 	bool requests = gp_timeline_has_requests(t, t->row[row].task);
@@ -231,7 +231,7 @@ static void draw_axis(struct gp_draw *d, double top, double y, const struct fram
 }
 
 static double draw_panel(struct gp_draw *d, double y, const struct frame *f,
-                         const struct gp_timeline_run *run)
+			 const struct gp_timeline_run *run)
 {
 	const struct gp_timeline *t = f->t;
 	double top = y + HEAD, bottom = top;
@@ -241,8 +241,8 @@ static double draw_panel(struct gp_draw *d, double y, const struct frame *f,
 	gp_draw_text(d, MARGIN, y + 18, label, &gp_font_head);
 	if (run->cut)
 		gp_draw_text(d, f->left, y + 18,
-		             "too many events to draw: the end is missing; try a shorter --for",
-		             &gp_font_small);
+			     "too many events to draw: the end is missing; try a shorter --for",
+			     &gp_font_small);
 	for (unsigned i = 0; i < t->nrows; i++)
 		bottom += row_height(t, i);
 	draw_axis(d, top, bottom, f, false);
@@ -263,7 +263,7 @@ double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_timeline *
 		y = draw_panel(d, y, &f, &t->run[i]);
 	if (t->rows_left_out) {
 		snprintf(text, sizeof text, "%u more rows are not shown: tasks: %u, devices: %u",
-		         t->rows_left_out, t->scenario->ntasks, t->devices);
+			 t->rows_left_out, t->scenario->ntasks, t->devices);
 		gp_draw_text(d, MARGIN, y, text, &gp_font_small);
 		y += 20;
 	}

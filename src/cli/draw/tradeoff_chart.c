@@ -138,10 +138,10 @@ static bool is_crossed(const struct frame *f, const struct box *b)
  * crosses are tried first. A label without a free position is left out.
  */
 static void put_label(struct gp_draw *d, const struct frame *f, struct boxes *b,
-                      const struct gp_sweep_point *p)
+		      const struct gp_sweep_point *p)
 {
 	static const struct gp_point around[] = {{1, 0},  {-1, 0}, {0, -1},  {0, 1},
-	                                         {1, -1}, {1, 1},  {-1, -1}, {-1, 1}};
+						 {1, -1}, {1, 1},  {-1, -1}, {-1, 1}};
 	const unsigned places = sizeof around / sizeof *around;
 	const struct gp_font font = {.size = LABEL, .colour = GP_INK};
 	double width = gp_draw_text_width(p->value, LABEL);
@@ -216,7 +216,7 @@ static void draw_axes(struct gp_draw *d, const struct frame *f)
 		gp_draw_text(d, f->area.left - 8, y + 4, text, &font);
 	}
 	gp_time_axis(d, &f->area,
-	             "99th percentile of latency-critical response times (further left is better)");
+		     "99th percentile of latency-critical response times (further left is better)");
 }
 
 static void draw_series(struct gp_draw *d, const struct frame *f, unsigned series)
@@ -288,11 +288,11 @@ static double draw(struct gp_draw *d, struct frame f)
 	snprintf(text, sizeof text, "Response times and best-effort work: %s", f.r->scenario);
 	gp_draw_text(d, MARGIN, 32, text, &gp_font_title);
 	snprintf(text, sizeof text, "Labels at the points: %s, from %s to %s", f.r->sweep->name,
-	         f.r->sweep->value[0], f.r->sweep->value[f.r->sweep->n - 1]);
+		 f.r->sweep->value[0], f.r->sweep->value[f.r->sweep->n - 1]);
 	gp_draw_text(d, MARGIN, 52, text, &gp_font_plain);
 	put_legend(d, &l, &f);
 	gp_draw_text(d, MARGIN, l.y + 30,
-	             "best-effort work, % of what is possible (higher is better)", &gp_font_small);
+		     "best-effort work, % of what is possible (higher is better)", &gp_font_small);
 	f.area.top = l.y + 44;
 	f.area.bottom = f.area.top + PLOT;
 	draw_axes(d, &f);
@@ -303,16 +303,16 @@ static double draw(struct gp_draw *d, struct frame f)
 }
 
 int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_sweep_result *r,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	struct frame f = {.r = r, .area = {.left = LEFT, .right = WIDTH - RIGHT}};
 	struct gp_draw *d;
 
 	if (!find_range(&f))
 		return gp_fail(err, -EINVAL,
-		               "cannot draw the sweep of %s: it needs a latency-critical task that "
-		               "finishes requests and a best-effort task",
-		               r->scenario);
+			       "cannot draw the sweep of %s: it needs a latency-critical task that "
+			       "finishes requests and a best-effort task",
+			       r->scenario);
 	d = gp_draw_begin(out, format, WIDTH, draw(NULL, f));
 	if (!d)
 		return gp_fail(err, -ENOMEM, "no memory for the picture");

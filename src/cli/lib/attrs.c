@@ -29,13 +29,13 @@ static const char *name_of(int key)
 }
 
 static uint64_t number(struct argp_state *state, int key, const char *arg, uint64_t min,
-                       uint64_t max)
+		       uint64_t max)
 {
 	uint64_t value;
 
 	if (!gp_cli_number(arg, max, &value) || value < min)
 		argp_error(state, "--%s takes a number from %lu to %lu, not '%s'", name_of(key),
-		           min, max, arg);
+			   min, max, arg);
 	return value;
 }
 
@@ -53,7 +53,7 @@ static uint64_t duration(struct argp_state *state, int key, const char *arg)
 		return 0;
 	if (!gp_cli_duration_parse(arg, &ns) || !ns)
 		argp_error(state, "--%s takes a time such as 500us, 2ms or 1s, not '%s'",
-		           name_of(key), arg);
+			   name_of(key), arg);
 	return ns;
 }
 
@@ -95,7 +95,7 @@ static const char *parse_gang(struct argp_state *state, const char *text)
 static error_t parse_number(int key, char *arg, struct argp_state *state)
 {
 	static const unsigned whats[] = {GP_GIVEN_WEIGHT, GP_GIVEN_SHARE, GP_GIVEN_CEILING,
-	                                 GP_GIVEN_DEADLINE, GP_GIVEN_BUDGET};
+					 GP_GIVEN_DEADLINE, GP_GIVEN_BUDGET};
 	struct gp_given_attrs *given = state->input;
 	error_t r = gp_attr_parse(key, arg, state, &given->attr);
 

@@ -17,7 +17,7 @@ extern const struct argp_option gp_attr_options[];
  * NULL: no process was named before the option. ARGP_ERR_UNKNOWN: the key is not one of these.
  */
 error_t gp_attr_parse(int key, const char *arg, struct argp_state *state,
-                      struct gp_task_attr *attr);
+		      struct gp_task_attr *attr);
 
 enum gp_attr_given {
 	GP_GIVEN_CLASS = 1u << 0,

@@ -57,7 +57,7 @@ void gp_bars_print(FILE *out, const char *title, const struct gp_hist *ns)
 		int length = (int)((b.count[i] * BAR + b.most - 1) / b.most);
 
 		fprintf(out, "%-8s %9" PRIu64 " -> %-9" PRIu64 " : %-7" PRIu64 " |%-*.*s|\n", "",
-		        from_us(i), from_us(i + 1) - 1, b.count[i], BAR, length, stars);
+			from_us(i), from_us(i + 1) - 1, b.count[i], BAR, length, stars);
 	}
 }
 

@@ -59,7 +59,7 @@ const char *gp_field_words(struct json_object *object, const char *key, char *ou
 		const char *word = json_object_get_string(json_object_array_get_idx(list, i));
 
 		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "," : "",
-		                         word ? word : "");
+					 word ? word : "");
 	}
 	return n ? out : NULL;
 }
@@ -77,8 +77,8 @@ void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const ch
 	char text[32];
 
 	gp_grid_text(grid, gp_field_number(object, key, &ns)
-	                           ? gp_cli_duration(text, sizeof text, ns)
-	                           : NULL);
+				   ? gp_cli_duration(text, sizeof text, ns)
+				   : NULL);
 }
 
 void gp_field_cell_bytes(struct gp_grid *grid, struct json_object *object, const char *key)
@@ -87,8 +87,8 @@ void gp_field_cell_bytes(struct gp_grid *grid, struct json_object *object, const
 	char text[32];
 
 	gp_grid_text(grid, gp_field_number(object, key, &bytes)
-	                           ? gp_cli_bytes(text, sizeof text, bytes)
-	                           : NULL);
+				   ? gp_cli_bytes(text, sizeof text, bytes)
+				   : NULL);
 }
 
 void gp_field_put(struct json_object *object, const char *key, uint64_t value)
@@ -133,7 +133,7 @@ void gp_field_put_address(struct json_object *object, const char *key, uint64_t 
 void gp_print_json(struct json_object *object)
 {
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-	                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
 	fflush(stdout);
 }
 

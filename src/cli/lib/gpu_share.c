@@ -40,7 +40,7 @@ void gp_share_end(struct gp_share *s, const struct gp_task_ref *ref)
 double gp_share_percent(const struct gp_share *s)
 {
 	double percent = 100.0 * (double)(s->end_run_ns - s->begin_run_ns) /
-	                 (double)(s->end_ns - s->begin_ns);
+			 (double)(s->end_ns - s->begin_ns);
 
 	return percent < 100 ? percent : 100; /* two clocks, read one after the other */
 }
@@ -51,6 +51,6 @@ const char *gp_share_text(char *out, size_t size, const struct gp_share *s)
 		snprintf(out, size, "-");
 	else
 		snprintf(out, size, "%s%.0f %%", s->source == GP_RUN_GRANTED ? "<= " : "",
-		         gp_share_percent(s));
+			 gp_share_percent(s));
 	return out;
 }

@@ -92,7 +92,7 @@ static int width(const struct gp_grid *g, unsigned column)
 
 /* The last column is not padded: no blanks at the end of lines. */
 static void print_cell(FILE *out, const struct gp_column *column, int w, bool first, bool last,
-                       const char *text)
+		       const char *text)
 {
 	const char *gap = first ? "" : "  ";
 
@@ -120,7 +120,7 @@ static void print_rows(const struct gp_grid *g, FILE *out)
 			if (!w[i])
 				continue;
 			print_cell(out, &g->column[i], w[i], first, i == last,
-			           row ? shown(g, row - 1, i) : head);
+				   row ? shown(g, row - 1, i) : head);
 			first = false;
 		}
 		fputc('\n', out);

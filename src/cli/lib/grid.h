@@ -31,9 +31,9 @@ void gp_grid_begin(struct gp_grid *grid, const struct gp_column *column, unsigne
 /* The next cell of the row; NULL = not known. */
 void gp_grid_text(struct gp_grid *grid, const char *text);
 __attribute__((format(printf, 2, 3))) void gp_grid_cell(struct gp_grid *grid, const char *format,
-                                                        ...);
+							...);
 __attribute__((format(printf, 3, 4))) void gp_grid_cell_if(struct gp_grid *grid, bool known,
-                                                           const char *format, ...);
+							   const char *format, ...);
 
 /* Writes the table and frees it. */
 void gp_grid_end(struct gp_grid *grid, FILE *out);

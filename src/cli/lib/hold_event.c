@@ -18,7 +18,7 @@ static void print_json(const struct gp_hold_event *e)
 	if (e->device >= 0)
 		gp_field_put(o, "device", (uint64_t)e->device);
 	gp_field_put_decimal(o, e->kind == GP_HOLD_BEGAN ? "took_us" : "held_us",
-	                     (double)e->ns / 1e3, 1);
+			     (double)e->ns / 1e3, 1);
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == GP_HOLD_BEGAN) {
 		gp_field_put_text(o, "until", until[e->lifetime]);
@@ -48,7 +48,7 @@ static void print_text(const struct gp_hold_event *e)
 	char task[160], time[32];
 
 	snprintf(task, sizeof task, "%d (%s)%s%s", e->pid, e->name, e->device_name ? " on " : "",
-	         e->device_name ? e->device_name : "");
+		 e->device_name ? e->device_name : "");
 	gp_cli_duration(time, sizeof time, e->ns);
 	switch (e->kind) {
 	case GP_HOLD_BEGAN:

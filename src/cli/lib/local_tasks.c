@@ -154,7 +154,7 @@ static bool refresh(struct gp_task_ref *ref)
 }
 
 static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patient,
-                      struct json_object **tasks, struct gp_error *err)
+		      struct json_object **tasks, struct gp_error *err)
 {
 	struct gp_undo_file *undo = NULL;
 	struct gp_task_ref *ref;

@@ -16,6 +16,6 @@
  * the caller puts it.
  */
 int gp_local_tasks(uint64_t for_ns, bool patient, struct json_object **answer,
-                   struct gp_error *err);
+		   struct gp_error *err);
 
 #endif

@@ -36,9 +36,9 @@ static void add_pid(struct gp_targets *t, const char *text, struct argp_state *s
 			return;
 	if (t->n == t->max)
 		argp_error(state,
-		           t->max == 1 ? "give one process; '%s' is one too many"
-		                       : "too many processes: '%s'",
-		           text);
+			   t->max == 1 ? "give one process; '%s' is one too many"
+				       : "too many processes: '%s'",
+			   text);
 	t->pid[t->n++] = (pid_t)pid;
 }
 
@@ -90,17 +90,17 @@ uint64_t gp_option_duration(struct argp_state *state, const char *option, const 
 
 	if (!gp_cli_duration_parse(text, &ns))
 		argp_error(state, "%s takes a time such as 500ms, 10s or 2m, not '%s'", option,
-		           text);
+			   text);
 	return ns;
 }
 
 uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
-                          uint64_t min, uint64_t max)
+			  uint64_t min, uint64_t max)
 {
 	uint64_t value = 0;
 
 	if (!gp_cli_number(text, max, &value) || value < min)
 		argp_error(state, "%s takes a whole number from %llu to %llu, not '%s'", option,
-		           (unsigned long long)min, (unsigned long long)max, text);
+			   (unsigned long long)min, (unsigned long long)max, text);
 	return value;
 }

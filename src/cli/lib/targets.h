@@ -42,6 +42,6 @@ int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_
 /* Parse the value of an option, or end the program with a usage message. */
 uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text);
 uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
-                          uint64_t min, uint64_t max);
+			  uint64_t min, uint64_t max);
 
 #endif

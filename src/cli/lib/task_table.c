@@ -28,7 +28,7 @@ static const char *share_text(struct json_object *task, char *out, size_t size)
 	if (!percent)
 		return NULL;
 	snprintf(out, size, "%s%.0f %%", source && !strcmp(source, "granted") ? "<= " : "",
-	         json_object_get_double(percent));
+		 json_object_get_double(percent));
 	return out;
 }
 
@@ -43,7 +43,7 @@ static const char *slice_text(struct json_object *task, char *out, size_t size)
 	    !gp_field_number(task, "slice_max_us", &max_us))
 		return NULL;
 	snprintf(out, size, "%s-%s", gp_cli_duration(low, sizeof low, us * GP_NS_PER_US),
-	         gp_cli_duration(high, sizeof high, max_us * GP_NS_PER_US));
+		 gp_cli_duration(high, sizeof high, max_us * GP_NS_PER_US));
 	return out;
 }
 
@@ -62,13 +62,13 @@ static const char *name_text(struct json_object *task, char *out, size_t size)
 	const char *name = gp_field_text(task, "name");
 
 	snprintf(out, size, "%s%s", name ? name : "?",
-	         gp_field_true(task, "shared") ? " (a server)" : "");
+		 gp_field_true(task, "shared") ? " (a server)" : "");
 	return out;
 }
 
 /* NULL: not known. */
 static const char *cell_text(struct json_object *task, const struct gp_task_column *c, char *out,
-                             size_t size)
+			     size_t size)
 {
 	struct json_object *value = value_of(task, c->key);
 
@@ -108,7 +108,7 @@ void gp_task_table_print(struct json_object *tasks, const struct gp_task_column 
 	for (size_t i = 0; i < json_object_array_length(tasks); i++)
 		for (unsigned k = 0; k < n; k++)
 			gp_grid_text(&grid, cell_text(json_object_array_get_idx(tasks, i),
-			                              &columns[k], text, sizeof text));
+						      &columns[k], text, sizeof text));
 	gp_grid_end(&grid, stdout);
 }
 

@@ -59,10 +59,10 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 		i++;
 	value = (double)ns / (double)units[i].ns;
 	snprintf(out, size, "%.*f %s",
-	         value < 9.995 && i < 3   ? 2
-	         : value < 99.95 && i < 3 ? 1
-	                                  : 0,
-	         value, units[i].unit);
+		 value < 9.995 && i < 3   ? 2
+		 : value < 99.95 && i < 3 ? 1
+					  : 0,
+		 value, units[i].unit);
 	return out;
 }
 

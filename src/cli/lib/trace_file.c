@@ -48,7 +48,7 @@ static void put_time(FILE *out, const char *key, uint64_t ns)
 static void begin_event(struct gp_trace_file *t, char phase, struct gp_track track)
 {
 	fprintf(t->file.out, "%s\n{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32,
-	        t->any ? "," : "", phase, track.pid, track.tid);
+		t->any ? "," : "", phase, track.pid, track.tid);
 	t->any = true;
 }
 
@@ -60,7 +60,7 @@ static void end_event(struct gp_trace_file *t, const char *category, const char 
 }
 
 void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *what,
-                   const char *name)
+		   const char *name)
 {
 	begin_event(t, 'M', track);
 	fprintf(t->file.out, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
@@ -68,11 +68,11 @@ void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *w
 	fputs("}}", t->file.out);
 	begin_event(t, 'M', track);
 	fprintf(t->file.out, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
-	        what, track.tid);
+		what, track.tid);
 }
 
 void gp_trace_span(struct gp_trace_file *t, struct gp_track track, const char *category,
-                   const char *name, uint64_t from_ns, uint64_t to_ns)
+		   const char *name, uint64_t from_ns, uint64_t to_ns)
 {
 	begin_event(t, 'X', track);
 	put_time(t->file.out, "ts", from_ns);
@@ -81,7 +81,7 @@ void gp_trace_span(struct gp_trace_file *t, struct gp_track track, const char *c
 }
 
 void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const char *category,
-                          const char *name, uint64_t from_ns, uint64_t to_ns)
+			  const char *name, uint64_t from_ns, uint64_t to_ns)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		begin_event(t, "be"[i], track);
@@ -93,7 +93,7 @@ void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const 
 }
 
 void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char *category,
-                     const char *name, uint64_t at_ns)
+		     const char *name, uint64_t at_ns)
 {
 	begin_event(t, 'i', track);
 	put_time(t->file.out, "ts", at_ns);
@@ -102,7 +102,7 @@ void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char 
 }
 
 void gp_trace_value(struct gp_trace_file *t, struct gp_track track, const char *name,
-                    uint64_t from_ns, double value)
+		    uint64_t from_ns, double value)
 {
 	begin_event(t, 'C', track);
 	put_time(t->file.out, "ts", from_ns);

@@ -41,22 +41,22 @@ void gp_trace_file_drop(struct gp_trace_file *t);
 
 /* Names a track and sorts it by its number. `what` is "process" or "thread". */
 void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *what,
-                   const char *name);
+		   const char *name);
 
 /* A span. Spans of one track must be nested or disjoint. */
 void gp_trace_span(struct gp_trace_file *t, struct gp_track track, const char *category,
-                   const char *name, uint64_t from_ns, uint64_t to_ns);
+		   const char *name, uint64_t from_ns, uint64_t to_ns);
 
 /* A span that may overlap others. */
 void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const char *category,
-                          const char *name, uint64_t from_ns, uint64_t to_ns);
+			  const char *name, uint64_t from_ns, uint64_t to_ns);
 
 /* An instant. */
 void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char *category,
-                     const char *name, uint64_t at_ns);
+		     const char *name, uint64_t at_ns);
 
 /* A point of a curve: the value until the next point. */
 void gp_trace_value(struct gp_trace_file *t, struct gp_track track, const char *name,
-                    uint64_t from_ns, double value);
+		    uint64_t from_ns, double value);
 
 #endif

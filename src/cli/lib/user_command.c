@@ -45,7 +45,7 @@ static void wait_for(pid_t pid)
 {
 	int pidfd = gp_pidfd_open(pid);
 	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
-	                      {.fd = gp_stop_fd(), .events = POLLIN}};
+			      {.fd = gp_stop_fd(), .events = POLLIN}};
 
 	while (pidfd >= 0 && poll(p, 2, -1) < 0 && errno == EINTR)
 		;

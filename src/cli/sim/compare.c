@@ -41,8 +41,8 @@ static double present_ns(const struct gp_report *r, uint32_t task)
 static double usable_fraction(const struct gp_run *run)
 {
 	return run->duration_ns > run->device.switch_ns
-	               ? 1 - (double)run->device.switch_ns / (double)run->duration_ns
-	               : 0;
+		       ? 1 - (double)run->device.switch_ns / (double)run->duration_ns
+		       : 0;
 }
 
 /* The work of a task in time of the whole device; a narrow task uses a part of it. */
@@ -65,7 +65,7 @@ static double share_of(const struct gp_report *r, unsigned run, uint32_t task)
 	const struct gp_run_task *t = &r->run[run].task[task];
 	bool closed = r->scenario->task[task].load == GP_LOAD_CLOSED;
 	double whole = (closed ? (double)t->alone_ns : present_ns(r, task)) *
-	               usable_fraction(&r->run[run]);
+		       usable_fraction(&r->run[run]);
 
 	return whole > 0 ? 100 * (double)t->work_ns / whole : 0;
 }
@@ -114,7 +114,7 @@ static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32
 	    t->left <= t->finished / LEFT_SHARE)
 		return (struct claim){NOT_ASKED, ""};
 	snprintf(c.text, sizeof c.text, "%llu of %llu requests left over",
-	         (unsigned long long)t->left, all);
+		 (unsigned long long)t->left, all);
 	return c;
 }
 
@@ -139,7 +139,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 	if (!is_in_time(&r->run[run], t)) {
 		c.verdict = BROKEN;
 		snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu", after,
-		         (unsigned long long)t->missed, (unsigned long long)t->finished);
+			 (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
 	/* No claim is printed if the deadline was refused, or if no request finished. */
@@ -147,7 +147,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)
 		snprintf(c.text, sizeof c.text, "deadline %s in %.2f %%", after,
-		         100 - 100 * (double)t->missed / (double)t->finished);
+			 100 - 100 * (double)t->missed / (double)t->finished);
 	return c;
 }
 
@@ -165,7 +165,7 @@ static struct claim (*const claims[])(const struct gp_report *, unsigned, uint32
 typedef void claim_fn(void *arg, const char *name, const char *text);
 
 static void each_claim(const struct gp_report *r, unsigned run, enum verdict wanted, claim_fn *fn,
-                       void *arg)
+		       void *arg)
 {
 	for (uint32_t task = 0; task < r->run[run].ntasks; task++) {
 		for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {

@@ -15,7 +15,7 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 
 	if (i == GP_RUNS_MAX)
 		return gp_fail(err, -EINVAL, "too many policies: at most %d can be compared",
-		               GP_RUNS_MAX);
+			       GP_RUNS_MAX);
 	r = gp_policy_parse(text, &runs->policy[i], err);
 	if (r)
 		return r;
@@ -60,13 +60,13 @@ static void watch(void *arg, const struct gp_sim_event *event)
 }
 
 static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenario,
-                   const struct watchers *watchers, struct progress *progress, struct gp_error *err)
+		   const struct watchers *watchers, struct progress *progress, struct gp_error *err)
 {
 	struct watchers w = *watchers;
 	struct gp_run_options options = {.watch = w.trace || w.tails ? watch : NULL,
-	                                 .watch_arg = &w,
-	                                 .progress = isatty(2) ? show_progress : NULL,
-	                                 .progress_arg = progress};
+					 .watch_arg = &w,
+					 .progress = isatty(2) ? show_progress : NULL,
+					 .progress_arg = progress};
 	int r = 0;
 
 	progress->label = runs->label[i];
@@ -86,7 +86,7 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 }
 
 int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct gp_trace *trace,
-                     bool with_tails, struct gp_error *err)
+		     bool with_tails, struct gp_error *err)
 {
 	struct progress progress = {.begin_ns = gp_monotonic_ns()};
 	struct watchers watchers = {trace, with_tails ? runs->tails : NULL};
@@ -114,10 +114,10 @@ int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct 
 struct gp_report gp_runs_report(const struct gp_runs *runs, const struct gp_scenario *scenario)
 {
 	return (struct gp_report){.scenario = scenario,
-	                          .run = runs->run,
-	                          .label = (const char *const *)runs->label,
-	                          .cannot = (const char *const *)runs->cannot,
-	                          .nruns = runs->n};
+				  .run = runs->run,
+				  .label = (const char *const *)runs->label,
+				  .cannot = (const char *const *)runs->cannot,
+				  .nruns = runs->n};
 }
 
 void gp_runs_free(struct gp_runs *runs)

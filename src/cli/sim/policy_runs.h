@@ -29,7 +29,7 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err);
  * need. 0, or -errno and a message.
  */
 int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct gp_trace *trace,
-                     bool with_tails, struct gp_error *err);
+		     bool with_tails, struct gp_error *err);
 
 /* The result points into `runs` and `scenario`. */
 struct gp_report gp_runs_report(const struct gp_runs *runs, const struct gp_scenario *scenario);

@@ -36,7 +36,7 @@ static const struct gp_tails *find_slow(const struct gp_sim_page *p, unsigned *r
 		if (gp_report_cannot(p->report, i) || !t->any)
 			continue;
 		better = !best || (fits(t) && fits(best) ? took_ns(t) > took_ns(best)
-		                                         : took_ns(t) < took_ns(best));
+							 : took_ns(t) < took_ns(best));
 		best = better ? t : best;
 		*run = better ? i : *run;
 	}
@@ -49,7 +49,7 @@ static uint64_t within(uint64_t value, uint64_t low, uint64_t high)
 }
 
 static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, unsigned run,
-                          const struct gp_sim_page_window *asked)
+			  const struct gp_sim_page_window *asked)
 {
 	struct gp_timeline *t = &p->timeline;
 	uint64_t end_ns = p->report->scenario->duration_ns;
@@ -73,9 +73,9 @@ static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, un
 	gp_cli_duration(length, sizeof length, t->to_ns - t->from_ns);
 	if (slow && !asked->has_from)
 		snprintf(t->window, sizeof t->window,
-		         "%s from %s on, around the slowest request under %s: %s, %s", length, from,
-		         p->report->label[run], p->report->scenario->task[slow->slow_task].name,
-		         gp_cli_duration(took, sizeof took, slow_ns));
+			 "%s from %s on, around the slowest request under %s: %s, %s", length, from,
+			 p->report->label[run], p->report->scenario->task[slow->slow_task].name,
+			 gp_cli_duration(took, sizeof took, slow_ns));
 	else
 		snprintf(t->window, sizeof t->window, "%s from %s on", length, from);
 }
@@ -111,22 +111,22 @@ static double draw_page(struct gp_draw *d, const struct gp_sim_page *p)
 }
 
 static int write_page(FILE *out, enum gp_draw_format format, const struct gp_sim_page *p,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	struct gp_draw *d = gp_draw_begin(out, format, GP_CHART_WIDTH, draw_page(NULL, p));
 
 	if (!d)
 		return gp_fail(err, -ENOMEM,
-		               "no memory for the picture, or it is too large for a PNG; try "
-		               ".svg or fewer policies");
+			       "no memory for the picture, or it is too large for a PNG; try "
+			       ".svg or fewer policies");
 	draw_page(d, p);
 	return gp_draw_end(d);
 }
 
 int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
-                     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
-                     const struct gp_tails *tails, const struct gp_sim_page_window *window,
-                     struct gp_error *err)
+		     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
+		     const struct gp_tails *tails, const struct gp_sim_page_window *window,
+		     struct gp_error *err)
 {
 	struct gp_sim_page p = {
 		.report = report, .tails = tails, .timeline = {.scenario = scenario, .devices = 1}};
@@ -143,7 +143,7 @@ int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_repo
 	for (unsigned i = 0; i < report->nruns && !r; i++)
 		if (!gp_report_cannot(report, i))
 			r = gp_timeline_record(&p.timeline, report->label[i], scenario, &policy[i],
-			                       NULL, err);
+					       NULL, err);
 	if (!r)
 		r = write_page(out, format, &p, err);
 	gp_timeline_free(&p.timeline);

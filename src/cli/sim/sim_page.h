@@ -29,8 +29,8 @@ struct gp_sim_page_window {
  * writing `out` failed.
  */
 int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
-                     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
-                     const struct gp_tails *tails, const struct gp_sim_page_window *window,
-                     struct gp_error *err);
+		     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
+		     const struct gp_tails *tails, const struct gp_sim_page_window *window,
+		     struct gp_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static void task_cell(char *out, size_t size, const struct gp_run_task *t, enum 
 	case LEFT: snprintf(out, size, "%llu", (unsigned long long)t->left); break;
 	case MISSED:
 		snprintf(out, size, "%llu%s", (unsigned long long)t->missed,
-		         t->refused ? " (refused)" : "");
+			 t->refused ? " (refused)" : "");
 		break;
 	default:
 		if (t->alone_ns)
@@ -85,7 +85,7 @@ static void print_task(FILE *out, const struct gp_report *r, uint32_t task)
 	char cell[32];
 
 	fprintf(out, "%s (%s)\n", r->scenario->task[task].name,
-	        gp_class_name(r->scenario->attr[task].class));
+		gp_class_name(r->scenario->attr[task].class));
 	if (r->scenario->task[task].load == GP_LOAD_IDLE) {
 		fprintf(out, "  idle\n");
 		return;
@@ -110,8 +110,8 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n", r->scenario->name,
-	        gp_cli_duration(text, sizeof text, r->scenario->duration_ns),
-	        (unsigned long long)r->scenario->seed);
+		gp_cli_duration(text, sizeof text, r->scenario->duration_ns),
+		(unsigned long long)r->scenario->seed);
 	if (r->scenario->about[0])
 		fprintf(out, "%s\n", r->scenario->about);
 	fprintf(out, "\n%-24s", "");
@@ -123,7 +123,7 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 		print_task(out, r, t);
 	if (shown < r->scenario->ntasks)
 		fprintf(out, "%u more tasks are not shown; --json has all\n",
-		        r->scenario->ntasks - shown);
+			r->scenario->ntasks - shown);
 	fprintf(out, "device\n");
 	for (unsigned row = 0; row < DEVICE_ROWS; row++) {
 		fprintf(out, "  %-22s", device_row_name[row]);
@@ -154,13 +154,13 @@ static void json_number(FILE *out, const char *name, bool known, double value, i
 }
 
 static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_task *t,
-                      uint32_t task)
+		      uint32_t task)
 {
 	fputs("{\"name\":", out);
 	gp_json_string(out, r->scenario->task[task].name);
 	fprintf(out, ",\"class\":\"%s\",\"requests\":%llu,\"left\":%llu",
-	        gp_class_name(r->scenario->attr[task].class), (unsigned long long)t->finished,
-	        (unsigned long long)t->left);
+		gp_class_name(r->scenario->attr[task].class), (unsigned long long)t->finished,
+		(unsigned long long)t->left);
 	json_number(out, "missed", r->scenario->attr[task].deadline_ns, (double)t->missed, 0);
 	fprintf(out, ",\"refused\":%s", t->refused ? "true" : "false");
 	json_number(out, "mean_us", t->has_response, (double)t->mean_ns / 1e3, 3);
@@ -185,12 +185,12 @@ void gp_report_json_run(FILE *out, const struct gp_report *r, unsigned i)
 		return;
 	}
 	fprintf(out,
-	        ",\"device\":{\"busy_pct\":%.3f,\"switch_pct\":%.3f,\"switches\":%llu,"
-	        "\"preemptions\":%llu,\"inversions\":%llu}",
-	        percent(run->device.busy_ns, run->duration_ns),
-	        percent(run->device.switch_ns, run->duration_ns),
-	        (unsigned long long)run->device.switches,
-	        (unsigned long long)run->device.preemptions, (unsigned long long)run->inversions);
+		",\"device\":{\"busy_pct\":%.3f,\"switch_pct\":%.3f,\"switches\":%llu,"
+		"\"preemptions\":%llu,\"inversions\":%llu}",
+		percent(run->device.busy_ns, run->duration_ns),
+		percent(run->device.switch_ns, run->duration_ns),
+		(unsigned long long)run->device.switches,
+		(unsigned long long)run->device.preemptions, (unsigned long long)run->inversions);
 	if (run->ejections) {
 		fputs(",\"ejected\":", out);
 		gp_json_string(out, run->ejected);

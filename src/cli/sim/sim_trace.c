@@ -11,7 +11,7 @@
 static void write_span(void *arg, const struct gp_span *span);
 
 int gp_trace_open(struct gp_trace *t, const char *path, uint64_t from_ns, uint64_t to_ns,
-                  struct gp_error *err)
+		  struct gp_error *err)
 {
 	*t = (struct gp_trace){
 		.spans = {.from_ns = from_ns, .to_ns = to_ns, .on_span = write_span, .arg = t}};
@@ -43,7 +43,7 @@ static void name_thread(struct gp_trace *t, uint32_t task)
 		return;
 	t->named[task] = true;
 	snprintf(name, sizeof name, "%s (%s)", t->scenario->task[task].name,
-	         gp_class_name(t->scenario->attr[task].class));
+		 gp_class_name(t->scenario->attr[task].class));
 	gp_trace_name(&t->file, track_of(t, task), "thread", name);
 }
 
@@ -53,9 +53,9 @@ static void put_overlapping(struct gp_trace *t, const struct gp_span *s)
 	char name[64];
 
 	snprintf(name, sizeof name, "%s %s", t->scenario->task[s->task].name,
-	         request ? "request" : "held");
+		 request ? "request" : "held");
 	gp_trace_overlapping(&t->file, track_of(t, s->task), request ? "request" : "hold", name,
-	                     s->from_ns, s->to_ns);
+			     s->from_ns, s->to_ns);
 }
 
 static void write_span(void *arg, const struct gp_span *s)
@@ -67,10 +67,10 @@ static void write_span(void *arg, const struct gp_span *s)
 	name_thread(t, s->task);
 	if (s->kind == GP_SPAN_RUN)
 		gp_trace_span(&t->file, track_of(t, s->task), "run", "running", s->from_ns,
-		              s->to_ns);
+			      s->to_ns);
 	else if (s->kind == GP_SPAN_SWITCH)
 		gp_trace_span(&t->file, track_of(t, s->task), "switch", "switching", s->from_ns,
-		              s->to_ns);
+			      s->to_ns);
 	else
 		put_overlapping(t, s);
 }

@@ -24,7 +24,7 @@ struct gp_trace {
 
 /* Writes only spans from `from_ns` to `to_ns`. 0, or -errno and a message. */
 int gp_trace_open(struct gp_trace *trace, const char *path, uint64_t from_ns, uint64_t to_ns,
-                  struct gp_error *err);
+		  struct gp_error *err);
 
 /* Begins a run. `label` is its policy. Scenario and label must live until gp_trace_end. 0 or
  * -ENOMEM. */

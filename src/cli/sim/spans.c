@@ -31,7 +31,7 @@ int gp_spans_begin(struct gp_spans *s, const struct gp_scenario *scenario)
 }
 
 static void emit(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task, uint64_t from_ns,
-                 uint64_t to_ns)
+		 uint64_t to_ns)
 {
 	struct gp_span span = {kind, s->device, task, from_ns, to_ns};
 
@@ -45,7 +45,7 @@ static void emit(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task
 }
 
 static void close_span(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task,
-                       uint64_t *since_ns, uint64_t now_ns)
+		       uint64_t *since_ns, uint64_t now_ns)
 {
 	if (*since_ns != GP_NEVER)
 		emit(s, kind, task, *since_ns, now_ns);

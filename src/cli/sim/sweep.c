@@ -28,7 +28,7 @@ static bool is_swept(const struct sweeping *s, unsigned series)
 /* Adds the policies to run for one value. A policy that does not depend on the value runs once, for
  * the first value. */
 static int add_policies(const struct sweeping *s, unsigned step, struct gp_runs *runs,
-                        unsigned series[GP_RUNS_MAX], struct gp_error *err)
+			unsigned series[GP_RUNS_MAX], struct gp_error *err)
 {
 	char text[512];
 	int r = 0;
@@ -38,7 +38,7 @@ static int add_policies(const struct sweeping *s, unsigned step, struct gp_runs 
 			continue;
 		if (s->of_policy && is_swept(s, i))
 			snprintf(text, sizeof text, "%s:%s=%s", s->base->label[i], s->sweep->key,
-			         s->sweep->value[step]);
+				 s->sweep->value[step]);
 		else
 			snprintf(text, sizeof text, "%s", s->base->label[i]);
 		series[runs->n] = i;
@@ -48,7 +48,7 @@ static int add_policies(const struct sweeping *s, unsigned step, struct gp_runs 
 }
 
 static int load(const struct sweeping *s, unsigned step, struct gp_scenario *scenario,
-                struct gp_error *err)
+		struct gp_error *err)
 {
 	struct gp_scenario_change change = {
 		.of = s->sweep->of, .key = s->sweep->key, .value = s->sweep->value[step]};
@@ -95,7 +95,7 @@ static void fill_point(struct gp_sweep_point *p, const struct gp_report *report,
 }
 
 static void put_json(const struct sweeping *s, const struct gp_sweep_point *p,
-                     const struct gp_report *report, unsigned i)
+		     const struct gp_report *report, unsigned i)
 {
 	fprintf(s->json, "%s{\"value\":", s->result->n > 1 ? "," : "");
 	if (p->value[0])
@@ -108,7 +108,7 @@ static void put_json(const struct sweeping *s, const struct gp_sweep_point *p,
 }
 
 static int keep(const struct sweeping *s, unsigned step, const struct gp_report *report,
-                const unsigned series[], struct gp_error *err)
+		const unsigned series[], struct gp_error *err)
 {
 	for (unsigned i = 0; i < report->nruns; i++) {
 		struct gp_sweep_point *p = add_point(s->result);
@@ -162,13 +162,13 @@ static int find_policy(struct sweeping *s, struct gp_error *err)
 		if (is_swept(s, i))
 			return 0;
 	return gp_fail(err, -EINVAL,
-	               "--sweep changes policy %s, which is not in the comparison; add it with "
-	               "--policy",
-	               s->sweep->of);
+		       "--sweep changes policy %s, which is not in the comparison; add it with "
+		       "--policy",
+		       s->sweep->of);
 }
 
 int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t *seed,
-                 const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err)
+		 const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err)
 {
 	struct sweeping s = {
 		.sweep = sweep, .path = path, .seed = seed, .base = base, .result = result};
@@ -207,7 +207,7 @@ static void add_time(struct gp_grid *grid, bool known, uint64_t ns)
 }
 
 static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
-                    const struct gp_sweep_point *p)
+		    const struct gp_sweep_point *p)
 {
 	gp_grid_text(grid, p->value[0] ? p->value : NULL);
 	gp_grid_text(grid, r->series[p->series]);
@@ -239,7 +239,7 @@ void gp_sweep_table(FILE *out, const struct gp_sweep_result *r)
 	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n\n", r->scenario,
-	        gp_cli_duration(text, sizeof text, r->duration_ns), (unsigned long long)r->seed);
+		gp_cli_duration(text, sizeof text, r->duration_ns), (unsigned long long)r->seed);
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof *columns);
 	for (unsigned i = 0; i < r->n; i++)
 		add_row(&grid, r, &r->point[i]);

@@ -52,7 +52,7 @@ struct gp_sweep_result {
  * the policies. 0, or -errno and a message; free the result in both cases.
  */
 int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t *seed,
-                 const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err);
+		 const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err);
 void gp_sweep_free(struct gp_sweep_result *result);
 
 void gp_sweep_table(FILE *out, const struct gp_sweep_result *result);
@@ -61,6 +61,6 @@ void gp_sweep_json(FILE *out, const struct gp_sweep_result *result);
 /* Draws best-effort work against response times (src/cli/draw/tradeoff_chart.c). -EINVAL and a
  * message if no run has both. */
 int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_sweep_result *result,
-                     struct gp_error *err);
+		     struct gp_error *err);
 
 #endif

@@ -64,7 +64,7 @@ static void fill_values(struct gp_sweep *s, const struct end *a, const struct en
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t value = between(a, b, i, n);
 		struct gp_value_text shown = a->is_time ? gp_value_show_duration(value)
-		                                        : gp_value_show_decimal(value, SCALE);
+							: gp_value_show_decimal(value, SCALE);
 
 		if (s->n && !strcmp(s->value[s->n - 1], shown.text))
 			continue;
@@ -75,9 +75,9 @@ static void fill_values(struct gp_sweep *s, const struct end *a, const struct en
 static int wrong(const char *text, struct gp_error *err)
 {
 	return gp_fail(err, -EINVAL,
-	               "--sweep takes NAME=A:B:N, as inference.rate=100:1000:10 or "
-	               "device.switch=50us:500us:4, not '%s'",
-	               text);
+		       "--sweep takes NAME=A:B:N, as inference.rate=100:1000:10 or "
+		       "device.switch=50us:500us:4, not '%s'",
+		       text);
 }
 
 static int parse_values(struct gp_sweep *s, char *values, const char *text, struct gp_error *err)
@@ -91,10 +91,10 @@ static int parse_values(struct gp_sweep *s, char *values, const char *text, stru
 		return wrong(text, err);
 	if (a.is_time != b.is_time)
 		return gp_fail(err, -EINVAL, "--sweep %s: either both ends need a unit or neither",
-		               s->name);
+			       s->name);
 	if (n < 2 || n > GP_SWEEP_MAX)
 		return gp_fail(err, -EINVAL, "--sweep %s: N must be from 2 to %d, not %s", s->name,
-		               GP_SWEEP_MAX, count);
+			       GP_SWEEP_MAX, count);
 	if (a.value == b.value)
 		return gp_fail(err, -EINVAL, "--sweep %s: the two ends are the same", s->name);
 	fill_values(s, &a, &b, (unsigned)n);
@@ -123,7 +123,7 @@ int gp_sweep_parse(struct gp_sweep *s, const char *text, struct gp_error *err)
 	memcpy(s->key, dot, strlen(dot));
 	values = strdup(equals + 1);
 	r = values ? parse_values(s, values, text, err)
-	           : gp_fail(err, -ENOMEM, "no memory for --sweep");
+		   : gp_fail(err, -ENOMEM, "no memory for --sweep");
 	free(values);
 	return r;
 }

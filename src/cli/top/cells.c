@@ -66,14 +66,14 @@ unsigned gp_cells_width(const struct gp_cells *cells, const char *text)
 }
 
 void gp_cells_fill(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                   unsigned style)
+		   unsigned style)
 {
 	for (unsigned i = col; row < cells->rows && i < cells->cols && i - col < width; i++)
 		cells->cell[(size_t)row * cells->cols + i] = (struct gp_cell){L' ', (uint8_t)style};
 }
 
 unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                      unsigned style, const char *text)
+		      unsigned style, const char *text)
 {
 	struct gp_cell *cell;
 	unsigned used = 0, n;
@@ -100,7 +100,7 @@ unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsign
 }
 
 void gp_cells_put_right(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                        unsigned style, const char *text)
+			unsigned style, const char *text)
 {
 	unsigned needs = gp_cells_width(cells, text);
 

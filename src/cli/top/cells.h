@@ -37,16 +37,16 @@ unsigned gp_cells_width(const struct gp_cells *cells, const char *text);
 
 /* Fills a part of a row with blanks of this style. */
 void gp_cells_fill(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                   unsigned style);
+		   unsigned style);
 
 /* Writes the text from column `col` on, at most `width` columns and not beyond the row. A cut text
  * ends with an ellipsis. Returns the number of columns written. */
 unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                      unsigned style, const char *text);
+		      unsigned style, const char *text);
 
 /* The same, aligned to the right end of `width`. */
 void gp_cells_put_right(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
-                        unsigned style, const char *text);
+			unsigned style, const char *text);
 
 /* Writes plain text, without blanks at the ends of lines. */
 void gp_cells_print(const struct gp_cells *cells, FILE *out);

@@ -41,9 +41,9 @@ static void need(unsigned *width, size_t length, unsigned most)
 struct gp_top_needs gp_top_needs_of(const struct gp_top_snapshot *snapshot)
 {
 	struct gp_top_needs n = {.pid = gp_top_columns[GP_COL_PID].width,
-	                         .user = gp_top_columns[GP_COL_USER].width,
-	                         .class = gp_top_columns[GP_COL_CLASS].width,
-	                         .devices = snapshot->ndevices > 1};
+				 .user = gp_top_columns[GP_COL_USER].width,
+				 .class = gp_top_columns[GP_COL_CLASS].width,
+				 .devices = snapshot->ndevices > 1};
 
 	for (unsigned i = 0; i < snapshot->ntasks; i++) {
 		const struct gp_top_task *t = &snapshot->task[i];

@@ -23,7 +23,7 @@ static void read_ejection(struct gp_top_device *d, struct json_object *o)
 	/* A user may have chosen another policy after the ejection. */
 	d->ejected = ejection && strcmp(d->policy, text(o, "policy_wanted")) != 0;
 	snprintf(d->why, sizeof d->why, "%s was ejected: %s", text(ejection, "policy"),
-	         text(ejection, "text"));
+		 text(ejection, "text"));
 }
 
 static void read_device(struct gp_top_device *d, struct json_object *o)
@@ -108,7 +108,7 @@ static void read_task(struct gp_top_task *t, struct json_object *o, uint64_t now
 	t->run_granted = !strcmp(text(o, "run_source"), "granted");
 	t->preemptions = gp_field_number_or(o, "preemptions", 0);
 	t->waits_known = gp_field_number(waits, "p50_ns", &t->wait_p50_ns) &&
-	                 gp_field_number(waits, "p99_ns", &t->wait_p99_ns);
+			 gp_field_number(waits, "p99_ns", &t->wait_p99_ns);
 	t->share = t->recent_share = t->preemptions_per_s = GP_TOP_UNKNOWN;
 }
 

@@ -18,7 +18,7 @@ static struct json_object *target_params(const struct gp_top_task *t)
 }
 
 static void command(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
-                    const char *method, struct json_object *params, const char *done)
+		    const char *method, struct json_object *params, const char *done)
 {
 	struct gp_error err = {0};
 	char name[96];
@@ -41,7 +41,7 @@ static void set_class(struct gp_top *top, uint64_t now_ns, const char *class)
 /* Also changes the snapshot, so that a second key press before the next snapshot continues from the
  * new value. */
 static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
-                            int by)
+			    int by)
 {
 	int priority = t->priority + by;
 	struct json_object *params;
@@ -49,7 +49,7 @@ static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp
 
 	if (priority < 0 || priority > (int)GP_PRIORITY_MAX) {
 		gp_top_show_message(top, now_ns, true, "the priority must be from 0 to %u",
-		                    GP_PRIORITY_MAX);
+				    GP_PRIORITY_MAX);
 		return;
 	}
 	params = target_params(t);
@@ -151,7 +151,7 @@ static void press_filter(struct gp_top *top, int key)
 			;
 		filter[n] = 0;
 	} else if (key < 0x100 && (key >= 0x80 || isprint(key)) &&
-	           n + 1 < sizeof top->view.filter) {
+		   n + 1 < sizeof top->view.filter) {
 		filter[n] = (char)key;
 		filter[n + 1] = 0;
 	}
@@ -186,7 +186,7 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 		top->view.sort = gp_top_next_sort(top->view.sort);
 		gp_top_view_update(&top->view, &top->link.snapshot, top->task_rows);
 		gp_top_show_message(top, now_ns, false, "sorted by %s",
-		                    gp_top_columns[top->view.sort].head);
+				    gp_top_columns[top->view.sort].head);
 		break;
 	case 'p': begin_policy(top); break;
 	case 'f':
@@ -204,8 +204,8 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 	default:
 		if (isprint(key & 0xff) && key < 0x100)
 			gp_top_show_message(top, now_ns, true,
-			                    "%c is not a key of gpreempt top; press ? for help",
-			                    key);
+					    "%c is not a key of gpreempt top; press ? for help",
+					    key);
 		break;
 	}
 }

@@ -38,8 +38,8 @@ static int take_two_snapshots(struct gp_top *top)
 			wait_for_daemon(top, until_ns);
 	}
 	return top->history.n < 2 ? gp_fail(&top->link.trouble, -ETIMEDOUT,
-	                                    "the daemon does not answer; gpreempt doctor checks it")
-	                          : 0;
+					    "the daemon does not answer; gpreempt doctor checks it")
+				  : 0;
 }
 
 static unsigned width_of_output(void)

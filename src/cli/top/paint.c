@@ -52,11 +52,11 @@ static void count_text(char *out, size_t size, const struct gp_top *top)
 
 	if (*top->view.filter)
 		snprintf(out, size, "%u of %u tasks match '%s'", top->view.n, snapshot->ntasks,
-		         top->view.filter);
+			 top->view.filter);
 	else
 		snprintf(out, size, "%u task%s on %u device%s", snapshot->ntasks,
-		         snapshot->ntasks == 1 ? "" : "s", snapshot->ndevices,
-		         snapshot->ndevices == 1 ? "" : "s");
+			 snapshot->ntasks == 1 ? "" : "s", snapshot->ndevices,
+			 snapshot->ndevices == 1 ? "" : "s");
 }
 
 static void paint_title(const struct gp_top *top, struct gp_cells *cells, unsigned row)
@@ -72,14 +72,14 @@ static void paint_title(const struct gp_top *top, struct gp_cells *cells, unsign
 	}
 	count_text(count, sizeof count, top);
 	at = gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_TITLE,
-	                  top->link.had_snapshot ? count : "waiting for the daemon");
+			  top->link.had_snapshot ? count : "waiting for the daemon");
 	if (!top->link.had_snapshot)
 		return;
 	if (snapshot->keeper_gone)
 		at += gp_cells_put(cells, row, at, cells->cols - at, GP_STYLE_WARNING,
-		                   "  no keeper");
+				   "  no keeper");
 	snprintf(text, sizeof text, "%s, up %s", *snapshot->daemon ? snapshot->daemon : "gpreemptd",
-	         age_text(age, sizeof age, snapshot->uptime_ns));
+		 age_text(age, sizeof age, snapshot->uptime_ns));
 	if (at + 2 + gp_cells_width(cells, text) <= cells->cols)
 		gp_cells_put_right(cells, row, at, cells->cols - at, GP_STYLE_FAINT, text);
 }

@@ -74,7 +74,7 @@ static void paint_headings(struct gp_cells *cells, unsigned row, const struct wi
 	at += BUSY + 1;
 	if (w->spark) {
 		gp_cells_put(cells, row, at, w->spark, GP_STYLE_HEAD,
-		             w->spark >= 11 ? "LAST MINUTE" : "MINUTE");
+			     w->spark >= 11 ? "LAST MINUTE" : "MINUTE");
 		at += w->spark + 1;
 	}
 	if (w->preemptions)
@@ -85,17 +85,17 @@ static void paint_headings(struct gp_cells *cells, unsigned row, const struct wi
 }
 
 static void paint_policy(struct gp_cells *cells, unsigned row, unsigned at,
-                         const struct gp_top_device *d)
+			 const struct gp_top_device *d)
 {
 	if (strcmp(d->state, "ok") != 0)
 		gp_cells_put(cells, row, at, POLICY, GP_STYLE_BAD, *d->state ? d->state : "?");
 	else
 		gp_cells_put(cells, row, at, POLICY, d->ejected ? GP_STYLE_BAD : GP_STYLE_PLAIN,
-		             *d->policy ? d->policy : "?");
+			     *d->policy ? d->policy : "?");
 }
 
 static void paint_device(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                         const struct gp_top_device *d, const struct widths *w)
+			 const struct gp_top_device *d, const struct widths *w)
 {
 	char text[4 * GP_MINUTE + 1];
 	unsigned at = NUMBER + 1;
@@ -109,21 +109,21 @@ static void paint_device(const struct gp_top *top, struct gp_cells *cells, unsig
 		at += w->policy + 1;
 	}
 	gp_cells_put_right(cells, row, at, BUSY, GP_STYLE_PLAIN,
-	                   gp_top_percent_text(text, sizeof text, "", d->busy));
+			   gp_top_percent_text(text, sizeof text, "", d->busy));
 	at += BUSY + 1;
 	if (w->spark && d->number < GP_DEVICES_MAX)
 		gp_cells_put(cells, row, at, w->spark, GP_STYLE_BAR,
-		             gp_spark(text, sizeof text, &top->minute[d->number], w->spark,
-		                      cells->utf8));
+			     gp_spark(text, sizeof text, &top->minute[d->number], w->spark,
+				      cells->utf8));
 	at += w->spark ? w->spark + 1 : 0;
 	if (w->preemptions)
 		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_PLAIN,
-		                   gp_top_rate_text(text, sizeof text, d->preemptions_per_s));
+				   gp_top_rate_text(text, sizeof text, d->preemptions_per_s));
 	at += w->preemptions ? RATE + 1 : 0;
 	if (w->inversions)
 		gp_cells_put_right(cells, row, at, RATE,
-		                   d->inversions_per_s > 0 ? GP_STYLE_WARNING : GP_STYLE_PLAIN,
-		                   gp_top_rate_text(text, sizeof text, d->inversions_per_s));
+				   d->inversions_per_s > 0 ? GP_STYLE_WARNING : GP_STYLE_PLAIN,
+				   gp_top_rate_text(text, sizeof text, d->inversions_per_s));
 }
 
 static void paint_rest(struct gp_cells *cells, unsigned row, unsigned left)
@@ -136,7 +136,7 @@ static void paint_rest(struct gp_cells *cells, unsigned row, unsigned left)
 }
 
 void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                          unsigned rows)
+			  unsigned rows)
 {
 	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 	struct widths w = lay_out(snapshot, cells);
@@ -153,6 +153,6 @@ void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsi
 		paint_device(top, cells, row + used++, d, &w);
 		if (d->ejected && used < rows)
 			gp_cells_put(cells, row + used++, NUMBER + 1, cells->cols - NUMBER - 1,
-			             GP_STYLE_BAD, d->why);
+				     GP_STYLE_BAD, d->why);
 	}
 }

@@ -13,7 +13,7 @@ struct pair {
 
 /* Draws as many pairs as fit. */
 static void paint_pairs(struct gp_cells *cells, unsigned row, unsigned at, const struct pair *pair,
-                        unsigned n)
+			unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		unsigned width = (unsigned)(strlen(pair[i].key) + 1 + strlen(pair[i].does));
@@ -84,14 +84,14 @@ void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsig
 	switch (top->mode) {
 	case GP_TOP_CLASS:
 		snprintf(text, sizeof text, "class of %d %s:  ", (int)top->target.pid,
-		         top->target.name);
+			 top->target.name);
 		at = gp_cells_put(cells, row, 0, cells->cols / 2, GP_STYLE_PLAIN, text);
 		paint_pairs(cells, row, at, class, sizeof class / sizeof class[0]);
 		return;
 	case GP_TOP_POLICY: paint_pairs(cells, row, 0, list, sizeof list / sizeof list[0]); return;
 	case GP_TOP_FILTER:
 		snprintf(text, sizeof text, "show tasks whose name or user contains: %s_",
-		         top->view.filter);
+			 top->view.filter);
 		gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_PLAIN, text);
 		return;
 	case GP_TOP_HELP:
@@ -147,7 +147,7 @@ static void paint_policies(const struct gp_top *top, struct gp_cells *cells)
 		gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 	gp_cells_fill(cells, 0, 0, cells->cols, GP_STYLE_HEAD);
 	gp_cells_put(cells, 0, 1, cells->cols, GP_STYLE_HEAD,
-	             top->link.device < 0 ? "POLICY FOR ALL DEVICES" : "POLICY FOR THIS DEVICE");
+		     top->link.device < 0 ? "POLICY FOR ALL DEVICES" : "POLICY FOR THIS DEVICE");
 	for (unsigned i = 0; i < rows && first + i < n; i++) {
 		const struct gp_policy_ops *ops = gp_policies[first + i];
 		unsigned marked = first + i == top->chosen_policy ? GP_STYLE_SELECTED : 0;

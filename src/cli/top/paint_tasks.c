@@ -50,7 +50,7 @@ static void put_number(const struct line *l, enum gp_top_column c, long long num
 
 /* "2.30ms": without the blank it fits the column. */
 static void put_wait(const struct line *l, enum gp_top_column c, const struct gp_top_task *t,
-                     uint64_t ns)
+		     uint64_t ns)
 {
 	char text[32], *blank;
 
@@ -66,8 +66,8 @@ static void put_state(const struct line *l, const struct gp_top_task *t)
 	char text[64];
 
 	snprintf(text, sizeof text, "%s %s",
-	         l->cells->utf8 ? states[t->state].mark : states[t->state].ascii,
-	         states[t->state].word);
+		 l->cells->utf8 ? states[t->state].mark : states[t->state].ascii,
+		 states[t->state].word);
 	put(l, GP_COL_STATE, states[t->state].style, text);
 }
 
@@ -78,10 +78,10 @@ static void put_share(const struct line *l, const struct gp_top_task *t)
 	unsigned used;
 
 	gp_top_percent_text(text, sizeof text,
-	                    !t->run_granted  ? ""
-	                    : l->cells->utf8 ? "≤"
-	                                     : "<",
-	                    t->share);
+			    !t->run_granted  ? ""
+			    : l->cells->utf8 ? "≤"
+					     : "<",
+			    t->share);
 	put(l, GP_COL_SHARE, t->share < 0 ? GP_STYLE_FAINT : GP_STYLE_PLAIN, text);
 	if (!width || t->share < 0)
 		return;
@@ -89,7 +89,7 @@ static void put_share(const struct line *l, const struct gp_top_task *t)
 	used = gp_cells_put(l->cells, l->row, at, width, GP_STYLE_BAR | l->marked, text);
 	for (; used < width; used++)
 		gp_cells_put(l->cells, l->row, at + used, 1, GP_STYLE_FAINT | l->marked,
-		             l->cells->utf8 ? "·" : ".");
+			     l->cells->utf8 ? "·" : ".");
 }
 
 static void put_name(const struct line *l, const struct gp_top_task *t)
@@ -97,7 +97,7 @@ static void put_name(const struct line *l, const struct gp_top_task *t)
 	char text[96];
 
 	snprintf(text, sizeof text, "%s%s", *t->name ? t->name : "?",
-	         t->refused ? " (no promise)" : "");
+		 t->refused ? " (no promise)" : "");
 	put(l, GP_COL_NAME, t->refused ? GP_STYLE_WARNING : GP_STYLE_PLAIN, text);
 }
 
@@ -130,14 +130,14 @@ static void paint_headings(const struct line *l, enum gp_top_column sort, bool s
 
 		/* The asterisk also shows without colour. */
 		snprintf(text, sizeof text, "%s%s", gp_top_columns[c].head,
-		         sorted && l->layout->col[c].width > strlen(gp_top_columns[c].head) ? "*"
-		                                                                            : "");
+			 sorted && l->layout->col[c].width > strlen(gp_top_columns[c].head) ? "*"
+											    : "");
 		put(l, c, sorted ? GP_STYLE_HEAD_SORTED : GP_STYLE_HEAD, text);
 	}
 }
 
 void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                        unsigned rows, bool selection)
+			unsigned rows, bool selection)
 {
 	const struct gp_top_view *view = &top->view;
 	struct gp_top_needs needs = gp_top_needs_of(&top->link.snapshot);
@@ -156,7 +156,7 @@ void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsign
 	}
 	if (!view->n && rows)
 		gp_cells_put(cells, row + 1, 0, cells->cols, GP_STYLE_FAINT,
-		             !top->link.had_snapshot ? ""
-		             : *view->filter ? "no task has the filter text in its name or user"
-		                             : "no process has queues on a GPU");
+			     !top->link.had_snapshot ? ""
+			     : *view->filter ? "no task has the filter text in its name or user"
+					     : "no process has queues on a GPU");
 }

@@ -10,7 +10,7 @@
 #define RECENT_NS (3 * GP_NS_PER_S)    /* the interval of recent_share */
 
 static const struct gp_top_task *find_task(const struct gp_top_sample *m,
-                                           const struct gp_top_task *t)
+					   const struct gp_top_task *t)
 {
 	if (!m || !m->ntasks)
 		return NULL;
@@ -56,7 +56,7 @@ static double share_since(const struct gp_top_sample *m, const struct gp_top_tas
 }
 
 static void rate_task(struct gp_top_task *t, const struct gp_top_sample *second,
-                      const struct gp_top_sample *recent)
+		      const struct gp_top_sample *recent)
 {
 	const struct gp_top_task *was = find_task(second, t);
 
@@ -85,7 +85,7 @@ static void rate_device(struct gp_top_device *d, const struct gp_top_sample *sec
 
 /* The newest sample that is at least age_ns old, else the oldest; NULL: none. */
 static const struct gp_top_sample *sample_before(const struct gp_top_history *history,
-                                                 uint64_t now_ns, uint64_t age_ns)
+						 uint64_t now_ns, uint64_t age_ns)
 {
 	for (unsigned i = history->n; i-- > 0;)
 		if (now_ns - history->sample[i].at_ns >= age_ns)
@@ -102,7 +102,7 @@ static void drop_oldest(struct gp_top_history *history)
 }
 
 static void remember(struct gp_top_history *history, const struct gp_top_snapshot *snapshot,
-                     uint64_t now_ns)
+		     uint64_t now_ns)
 {
 	struct gp_top_sample m = {.at_ns = now_ns};
 
@@ -120,7 +120,7 @@ static void remember(struct gp_top_history *history, const struct gp_top_snapsho
 }
 
 void gp_top_history_add(struct gp_top_history *history, struct gp_top_snapshot *snapshot,
-                        uint64_t now_ns)
+			uint64_t now_ns)
 {
 	const struct gp_top_sample *second = sample_before(history, now_ns, SECOND_NS);
 	const struct gp_top_sample *recent = sample_before(history, now_ns, RECENT_NS);

@@ -28,7 +28,7 @@ struct gp_top_history {
 /* Fills in the rates of `snapshot`, taken at `now_ns`, and keeps a copy. Without memory for the
  * copy, later rates are unknown. */
 void gp_top_history_add(struct gp_top_history *history, struct gp_top_snapshot *snapshot,
-                        uint64_t now_ns);
+			uint64_t now_ns);
 
 /* Forgets all snapshots. Call it after a lost connection: another daemon counts from 0. */
 void gp_top_history_clear(struct gp_top_history *history);

@@ -21,7 +21,7 @@ void gp_minute_add(struct gp_minute *minute, uint64_t now_ns, double value)
 		gp_minute_init(minute);
 	passed = minute->last_s ? now_s - minute->last_s : 1; /* earlier seconds are not known */
 	memmove(minute->value, minute->value + passed,
-	        (GP_MINUTE - passed) * sizeof minute->value[0]);
+		(GP_MINUTE - passed) * sizeof minute->value[0]);
 	for (uint64_t i = GP_MINUTE - (passed ? passed : 1); i < GP_MINUTE; i++)
 		minute->value[i] = (float)value;
 	minute->last_s = now_s;
@@ -54,7 +54,7 @@ static const char *column(double value, bool utf8)
 }
 
 const char *gp_spark(char *out, size_t size, const struct gp_minute *minute, unsigned cells,
-                     bool utf8)
+		     bool utf8)
 {
 	size_t used = 0;
 
@@ -65,7 +65,7 @@ const char *gp_spark(char *out, size_t size, const struct gp_minute *minute, uns
 		used += (size_t)snprintf(
 			out + used, size - used, "%s",
 			column(mean(minute, i * GP_MINUTE / cells, (i + 1) * GP_MINUTE / cells),
-		               utf8));
+			       utf8));
 	return out;
 }
 

@@ -25,7 +25,7 @@ void gp_minute_add(struct gp_minute *minute, uint64_t now_ns, double value);
  * the known values of its seconds, and blank without any. Returns `out`.
  */
 const char *gp_spark(char *out, size_t size, const struct gp_minute *minute, unsigned cells,
-                     bool utf8);
+		     bool utf8);
 
 /* A bar of at most `cells` columns. A share above 0 always shows. Returns `out`. */
 const char *gp_share_bar(char *out, size_t size, double share, unsigned cells, bool utf8);

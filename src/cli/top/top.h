@@ -64,8 +64,8 @@ void gp_top_press(struct gp_top *top, int key, uint64_t now_ns);
 
 /* Shows a message in the last line for 8 s. */
 __attribute__((format(printf, 4, 5))) void gp_top_show_message(struct gp_top *top, uint64_t now_ns,
-                                                               bool refused, const char *format,
-                                                               ...);
+							       bool refused, const char *format,
+							       ...);
 
 /* Draw the whole screen (paint.c). The plain form shows all tasks, in as many rows as needed,
  * without selection and status line. */
@@ -75,12 +75,12 @@ void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned col
 /* Number of rows that the devices need; draw them from `row` on (paint_devices.c). */
 unsigned gp_top_device_rows(const struct gp_top_snapshot *snapshot);
 void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                          unsigned rows);
+			  unsigned rows);
 
 /* Draws headings and tasks from `row` on (paint_tasks.c). `selection`: marks the selected task and
  * the sorted column. */
 void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                        unsigned rows, bool selection);
+			unsigned rows, bool selection);
 
 /* Draw the last line, and the help or policy list that covers the screen (paint_panels.c). */
 void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row);

@@ -11,15 +11,15 @@
 #define LATE_NS  (3 * GP_NS_PER_S) /* a longer wait for an answer is shown */
 
 static unsigned disconnect(struct gp_top_connection *link, uint64_t now_ns,
-                           const struct gp_error *err)
+			   const struct gp_error *err)
 {
 	unsigned changes = GP_TOP_TROUBLE | (link->client ? GP_TOP_LOST : 0);
 
 	if (link->ncommands) {
 		snprintf(link->message, sizeof link->message,
-		         "%s: the connection to the daemon was lost before it answered; the "
-		         "result is not known",
-		         link->command[0].target);
+			 "%s: the connection to the daemon was lost before it answered; the "
+			 "result is not known",
+			 link->command[0].target);
 		link->refused = true;
 		changes |= GP_TOP_MESSAGE;
 	}
@@ -38,7 +38,7 @@ static unsigned notice_delay(struct gp_top_connection *link, uint64_t now_ns)
 	if (!link->question || now_ns - link->asked_ns < LATE_NS)
 		return 0;
 	gp_fail(&link->trouble, -ETIMEDOUT, "the daemon has not answered for %u s",
-	        (unsigned)((now_ns - link->asked_ns) / GP_NS_PER_S));
+		(unsigned)((now_ns - link->asked_ns) / GP_NS_PER_S));
 	return GP_TOP_TROUBLE;
 }
 
@@ -52,7 +52,7 @@ static unsigned clear_trouble(struct gp_top_connection *link)
 
 /* One request at a time, one request per device: answers with 1,000 tasks are long. */
 static int ask(struct gp_top_connection *link, const char *method, struct json_object *params,
-               uint64_t now_ns, struct gp_error *err)
+	       uint64_t now_ns, struct gp_error *err)
 {
 	link->asked_ns = now_ns;
 	return gp_client_ask(link->client, method, params, &link->question, err);
@@ -75,12 +75,12 @@ static int ask_devices(struct gp_top_connection *link, uint64_t now_ns, struct g
 }
 
 static int ask_tasks(struct gp_top_connection *link, unsigned device, uint64_t now_ns,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object();
 
 	json_object_object_add(params, "device",
-	                       json_object_new_int((int32_t)link->next.device[device].number));
+			       json_object_new_int((int32_t)link->next.device[device].number));
 	link->asked = GP_TOP_TASKS;
 	link->asked_device = device;
 	return ask(link, "tasks", params, now_ns, err);
@@ -106,8 +106,8 @@ static int choose_device(struct gp_top_connection *link, struct gp_error *err)
 		i++;
 	if (i == s->ndevices)
 		return gp_fail(err, -ENODEV,
-		               "there is no device %d: the daemon has %u, numbered from 0",
-		               link->device, s->ndevices);
+			       "there is no device %d: the daemon has %u, numbered from 0",
+			       link->device, s->ndevices);
 	for (unsigned j = 0; j < s->ndevices; j++)
 		if (j != i)
 			json_object_put(s->device[j].json);
@@ -129,7 +129,7 @@ static unsigned finish_snapshot(struct gp_top_connection *link)
 
 /* Reads an answer and sends the next request of the snapshot. */
 static int continue_snapshot(struct gp_top_connection *link, struct json_object *result,
-                             uint64_t now_ns, unsigned *changes, struct gp_error *err)
+			     uint64_t now_ns, unsigned *changes, struct gp_error *err)
 {
 	unsigned device = 0;
 	int r;
@@ -148,9 +148,9 @@ static int continue_snapshot(struct gp_top_connection *link, struct json_object 
 	}
 	if (r)
 		return r == -ENODEV ? r
-		                    : gp_fail(err, r,
-		                              "cannot read the daemon's answer: gpreempt and "
-		                              "gpreemptd may have different versions");
+				    : gp_fail(err, r,
+					      "cannot read the daemon's answer: gpreempt and "
+					      "gpreemptd may have different versions");
 	if (device < link->next.ndevices)
 		return ask_tasks(link, device, now_ns, err);
 	*changes |= finish_snapshot(link);
@@ -167,7 +167,7 @@ static unsigned read_command(struct gp_top_connection *link, const struct gp_cli
 			continue;
 		link->refused = answer->err.code;
 		snprintf(link->message, sizeof link->message, "%s: %s", c->target,
-		         link->refused ? answer->err.text : c->done);
+			 link->refused ? answer->err.text : c->done);
 		*c = link->command[--link->ncommands];
 		gp_top_connection_refresh(link);
 		return GP_TOP_MESSAGE;
@@ -176,7 +176,7 @@ static unsigned read_command(struct gp_top_connection *link, const struct gp_cli
 }
 
 static int handle_answer(struct gp_top_connection *link, struct gp_client_answer *answer,
-                         uint64_t now_ns, unsigned *changes, struct gp_error *err)
+			 uint64_t now_ns, unsigned *changes, struct gp_error *err)
 {
 	if (!answer->id && answer->err.code) { /* the reason why the daemon closes the connection */
 		*err = answer->err;
@@ -203,7 +203,7 @@ static int connect_daemon(struct gp_top_connection *link, uint64_t now_ns, struc
 }
 
 static int receive_and_ask(struct gp_top_connection *link, uint64_t now_ns, unsigned *changes,
-                           struct gp_error *err)
+			   struct gp_error *err)
 {
 	struct gp_client_answer answer;
 	int r;
@@ -261,17 +261,17 @@ void gp_top_connection_refresh(struct gp_top_connection *link)
 }
 
 int gp_top_command(struct gp_top_connection *link, const char *method, struct json_object *params,
-                   const char *target, const char *done, struct gp_error *err)
+		   const char *target, const char *done, struct gp_error *err)
 {
 	struct gp_top_command *c = &link->command[link->ncommands];
 	int r = 0;
 
 	if (!link->client)
 		r = gp_fail(err, -ECONNREFUSED,
-		            "not connected to the daemon; is gpreemptd running?");
+			    "not connected to the daemon; is gpreemptd running?");
 	else if (link->ncommands == GP_TOP_COMMANDS)
 		r = gp_fail(err, -EBUSY, "the daemon has not answered the last %u commands yet",
-		            GP_TOP_COMMANDS);
+			    GP_TOP_COMMANDS);
 	if (r) {
 		json_object_put(params);
 		return r;

@@ -62,7 +62,7 @@ void gp_top_connection_refresh(struct gp_top_connection *link);
 /* Sends a command to the daemon. Takes ownership of `params`. The answer arrives later as
  * GP_TOP_MESSAGE. 0, or -errno and a message if it could not be sent. */
 int gp_top_command(struct gp_top_connection *link, const char *method, struct json_object *params,
-                   const char *target, const char *done, struct gp_error *err);
+		   const char *target, const char *done, struct gp_error *err);
 
 void gp_top_connection_end(struct gp_top_connection *link);
 

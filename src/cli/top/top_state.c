@@ -44,7 +44,7 @@ static void take_snapshot(struct gp_top *top, uint64_t now_ns)
 	for (unsigned i = 0; i < snapshot->ndevices; i++)
 		if (snapshot->device[i].number < GP_DEVICES_MAX)
 			gp_minute_add(&top->minute[snapshot->device[i].number], now_ns,
-			              snapshot->device[i].busy);
+				      snapshot->device[i].busy);
 	gp_top_view_update(&top->view, snapshot, top->task_rows);
 }
 

@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{"every", 'e', "TIME", 0, "Time between two snapshots (default: 1s)", 0},
 	{"device", 'd', "N", 0, "Only this device", 0},
 	{"once", ONCE, NULL, 0,
-         "Print one screen as text; the default if the output is not a terminal", 0},
+	 "Print one screen as text; the default if the output is not a terminal", 0},
 	{"no-colour", NO_COLOUR, NULL, 0, "Without colour; also if NO_COLOR is set", 0},
 	{"no-color", NO_COLOUR, NULL, OPTION_ALIAS, NULL, 0},
 	{"json", 'j', NULL, 0, "Write one snapshot as JSON", 0},

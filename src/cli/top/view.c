@@ -16,7 +16,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 
 /* Negative: `s` comes before `t`. Larger numbers come first, unknown ones last. */
 static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
-                    const struct gp_top_task *t)
+		    const struct gp_top_task *t)
 {
 	switch (sort) {
 	case GP_COL_PID: return compare(s->pid, t->pid);
@@ -27,10 +27,10 @@ static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
 	case GP_COL_STATE: return compare(s->state, t->state);
 	case GP_COL_P50:
 		return compare_u64(t->waits_known ? t->wait_p50_ns + 1 : 0,
-		                   s->waits_known ? s->wait_p50_ns + 1 : 0);
+				   s->waits_known ? s->wait_p50_ns + 1 : 0);
 	case GP_COL_P99:
 		return compare_u64(t->waits_known ? t->wait_p99_ns + 1 : 0,
-		                   s->waits_known ? s->wait_p99_ns + 1 : 0);
+				   s->waits_known ? s->wait_p99_ns + 1 : 0);
 	case GP_COL_PREEMPTIONS: return compare(t->preemptions_per_s, s->preemptions_per_s);
 	case GP_COL_NAME: return strcmp(s->name, t->name);
 	default: return compare(t->recent_share, s->recent_share);
@@ -66,7 +66,7 @@ static bool is_selected(const struct gp_top_view *view, const struct gp_top_task
 }
 
 static void select_place(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
-                         unsigned place)
+			 unsigned place)
 {
 	view->selected = view->n > 0;
 	if (!view->n)
@@ -91,7 +91,7 @@ static void scroll(struct gp_top_view *view, unsigned rows)
 }
 
 void gp_top_view_update(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
-                        unsigned rows)
+			unsigned rows)
 {
 	struct sorting by = {view, snapshot};
 	bool there = false;
@@ -122,7 +122,7 @@ void gp_top_view_update(struct gp_top_view *view, const struct gp_top_snapshot *
 }
 
 void gp_top_view_move(struct gp_top_view *view, const struct gp_top_snapshot *snapshot, long by,
-                      unsigned rows)
+		      unsigned rows)
 {
 	long to = (long)view->place + by;
 
@@ -131,10 +131,10 @@ void gp_top_view_move(struct gp_top_view *view, const struct gp_top_snapshot *sn
 }
 
 const struct gp_top_task *gp_top_view_selected(const struct gp_top_view *view,
-                                               const struct gp_top_snapshot *snapshot)
+					       const struct gp_top_snapshot *snapshot)
 {
 	return view->selected && view->place < view->n ? &snapshot->task[view->order[view->place]]
-	                                               : NULL;
+						       : NULL;
 }
 
 enum gp_top_column gp_top_next_sort(enum gp_top_column sort)

@@ -27,15 +27,15 @@ enum gp_top_column gp_top_next_sort(enum gp_top_column sort);
 /* Call it after the snapshot, filter, sort order or screen size changed. Without memory no task is
  * shown. */
 void gp_top_view_update(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
-                        unsigned rows);
+			unsigned rows);
 
 /* Moves the selection `by` tasks down, at most to the first or last task. */
 void gp_top_view_move(struct gp_top_view *view, const struct gp_top_snapshot *snapshot, long by,
-                      unsigned rows);
+		      unsigned rows);
 
 /* NULL: no task is selected. */
 const struct gp_top_task *gp_top_view_selected(const struct gp_top_view *view,
-                                               const struct gp_top_snapshot *snapshot);
+					       const struct gp_top_snapshot *snapshot);
 
 void gp_top_view_free(struct gp_top_view *view);
 

@@ -72,7 +72,7 @@ struct bench {
 };
 
 static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
-                 const struct gp_error *err)
+		 const struct gp_error *err)
 {
 	uint64_t took_ns = 0;
 	bool so = !r;
@@ -126,7 +126,7 @@ static void note_effect(struct side *s, const struct gp_hold *h, bool hold, uint
 }
 
 static void measure_effect(struct bench *b, struct side *s, struct gp_holds *holds,
-                           const uint64_t scheduled[GP_DEVICES_MAX])
+			   const uint64_t scheduled[GP_DEVICES_MAX])
 {
 	bool known = false;
 
@@ -168,7 +168,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 
 /* The cost of a new program: opening the device and finding the process. */
 static void measure_find(struct bench *b, const struct gp_devices *devices,
-                         const struct gp_task_ref *ref)
+			 const struct gp_task_ref *ref)
 {
 	const struct gp_gpu_ops *ops = ref->gpu->ops;
 
@@ -203,7 +203,7 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 }
 
 static int measure(struct bench *b, const struct gp_devices *devices, const struct gp_task_ref *ref,
-                   unsigned n, struct gp_error *err)
+		   unsigned n, struct gp_error *err)
 {
 	struct gp_holds holds;
 	int r = gp_holds_begin(&holds, devices, ref, n, err), last;
@@ -246,7 +246,7 @@ static double percent(const struct side *s)
 static uint64_t turn_ms(const struct bench *b)
 {
 	uint64_t ns = gp_hist_quantile(&b->hold.took, 500000) +
-	              gp_hist_quantile(&b->release.took, 500000);
+		      gp_hist_quantile(&b->release.took, 500000);
 
 	return (10 * ns + GP_NS_PER_MS - 1) / GP_NS_PER_MS;
 }
@@ -257,16 +257,16 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 
 	if (!b->hold.tried)
 		snprintf(out, size,
-		         "nothing was measured: the process ended, or Ctrl-C was pressed, before");
+			 "nothing was measured: the process ended, or Ctrl-C was pressed, before");
 	else if (bad->done < bad->tried)
 		snprintf(out, size, "%u of %u %s failed, the first with: %s",
-		         bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
-		         bad->first.text);
+			 bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
+			 bad->first.text);
 	else
 		snprintf(out, size,
-		         "with turns of %llu ms or more (--policy NAME:quantum=MS), holding and "
-		         "releasing take at most a tenth of the time",
-		         (unsigned long long)turn_ms(b));
+			 "with turns of %llu ms or more (--policy NAME:quantum=MS), holding and "
+			 "releasing take at most a tenth of the time",
+			 (unsigned long long)turn_ms(b));
 }
 
 static void print_online_run(const char *when, const struct gp_online_run *run)
@@ -447,7 +447,7 @@ static int run(int argc, char **argv)
 	if (r)
 		return gp_cli_fail(&err);
 	return b.hold.done == b.hold.tried && b.release.done == b.release.tried ? GP_EXIT_DONE
-	                                                                        : GP_EXIT_FAILED;
+										: GP_EXIT_FAILED;
 }
 
 const struct gp_verb gp_verb_bench = {

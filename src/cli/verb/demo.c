@@ -26,7 +26,7 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"svg", 'o', "FILE", 0,
-         "Write the picture to FILE (default: gpreempt-demo.svg in this folder)", 0},
+	 "Write the picture to FILE (default: gpreempt-demo.svg in this folder)", 0},
 	{"seed", 's', "N", 0, "Seed of the random numbers (default: 1)", 0},
 	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
 	{0},
@@ -95,7 +95,7 @@ static int build(struct gp_scenario *s)
 }
 
 static int run_arm(const struct arm *arm, struct gp_scenario *s, struct gp_timeline *timeline,
-                   struct gp_run *run, struct gp_error *err)
+		   struct gp_run *run, struct gp_error *err)
 {
 	struct gp_policy_choice policy;
 
@@ -210,7 +210,7 @@ static int write_svg(const struct gp_timeline *timeline)
 		r = -errno;
 	if (r) {
 		fprintf(stderr, "gpreempt: cannot write the picture to %s: %s; try --svg FILE\n",
-		        path, gp_error_name(r));
+			path, gp_error_name(r));
 		return r == -EACCES || r == -EPERM ? GP_EXIT_NOT_PERMITTED : GP_EXIT_FAILED;
 	}
 	printf("\nThe same as a picture: %s\n", path);
@@ -218,14 +218,14 @@ static int write_svg(const struct gp_timeline *timeline)
 }
 
 static int show(const struct gp_scenario *s, const struct gp_run *runs,
-                const struct gp_timeline *timeline)
+		const struct gp_timeline *timeline)
 {
 	const char *const labels[ARMS] = {arms[0].policy, arms[1].policy, "priority with hint"};
 	struct gp_timeline_style style = terminal_style();
 
 	if (env.json) {
 		gp_report_json(stdout,
-		               &(struct gp_report){
+			       &(struct gp_report){
 				       .scenario = s, .run = runs, .label = labels, .nruns = ARMS});
 		return GP_EXIT_DONE;
 	}

@@ -160,8 +160,8 @@ static void check_undo(struct report *r, struct left *left)
 		}
 		if (left->records)
 			snprintf(text, sizeof text,
-			         "%u record%s in %s, %u of them of owners that have ended",
-			         left->records, left->records == 1 ? "" : "s", path, left->behind);
+				 "%u record%s in %s, %u of them of owners that have ended",
+				 left->records, left->records == 1 ? "" : "s", path, left->behind);
 		else
 			snprintf(text, sizeof text, "nothing is held; records stand in %s", path);
 		gp_undo_close(file);
@@ -204,7 +204,7 @@ static bool any_there(void)
 
 /* `backends` is the list with --json, else NULL. Returns the number of usable devices. */
 static unsigned examine(struct report *r, const struct gp_devices *devices,
-                        const struct gp_gpu_ops *ops, struct json_object *backends)
+			const struct gp_gpu_ops *ops, struct json_object *backends)
 {
 	struct json_object *o;
 	unsigned ready;
@@ -243,7 +243,7 @@ static void print_verdict(const struct report *r, unsigned ready, const struct l
 
 /* Takes both lists. */
 static void print_json(struct json_object *backends, struct json_object *undo,
-                       const struct left *left, unsigned ready)
+		       const struct left *left, unsigned ready)
 {
 	struct json_object *o = json_object_new_object();
 

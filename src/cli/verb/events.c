@@ -43,10 +43,10 @@ static void add_kind(struct argp_state *state, const char *word, size_t length)
 			return;
 		}
 		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "",
-		         kinds[i]);
+			 kinds[i]);
 	}
 	argp_error(state, "there is no kind of event '%.*s'; the kinds are %s", (int)length, word,
-	           list);
+		   list);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -85,7 +85,7 @@ static void print_time(struct json_object *event)
 static void print_rest(struct json_object *event)
 {
 	static const char *const known[] = {"event", "at_ns", "mono_ns", "device",
-	                                    "task",  "pid",   "name"};
+					    "task",  "pid",   "name"};
 
 	json_object_object_foreach(event, key, value)
 	{
@@ -172,8 +172,8 @@ static int follow(struct gp_client *client, struct gp_error *err)
 	while (!r && !ferror(stdout) && !gp_stop_asked() && (now_ns = gp_monotonic_ns()) < end_ns) {
 		struct timespec left = gp_timespec(end_ns - now_ns);
 		struct pollfd p[3] = {{.fd = gp_stop_fd(), .events = POLLIN},
-		                      {.fd = gp_client_fd(client), .events = POLLIN},
-		                      {.fd = STDOUT_FILENO}};
+				      {.fd = gp_client_fd(client), .events = POLLIN},
+				      {.fd = STDOUT_FILENO}};
 
 		if (ppoll(p, 3, env.for_ns == GP_NEVER ? NULL : &left, NULL) > 0)
 			r = drain(client, err);

@@ -58,7 +58,7 @@ static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *
 }
 
 static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint64_t now_ns,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	struct gp_task_ref *known = &m->ref[ref->device];
 	struct gp_queue *queue;
@@ -135,7 +135,7 @@ static int compare_queues(const void *a, const void *b)
 }
 
 static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_file *plot,
-                   struct gp_error *err)
+		   struct gp_error *err)
 {
 	struct gp_monitor *m = calloc(1, sizeof *m);
 	int r;
@@ -147,7 +147,7 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 	r = watch(m, pid, err);
 	if (!r && !m->counts.nseries)
 		r = gp_fail(err, -ENODEV, "process %d had no queues in %u sample%s", pid,
-		            m->counts.samples, m->counts.samples == 1 ? "" : "s");
+			    m->counts.samples, m->counts.samples == 1 ? "" : "s");
 	if (!r) {
 		qsort(m->counts.queue, m->counts.nqueues, sizeof *m->counts.queue, compare_queues);
 		(env.json ? gp_monitor_json : gp_monitor_print)(m, pid);

@@ -31,6 +31,6 @@ int gp_monitor_plot_open(struct gp_out_file *file, const char *path, struct gp_e
 /* Adds the last sample. 0 or -ENOMEM. */
 int gp_monitor_plot_sample(struct gp_monitor *m);
 int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
-                          struct gp_out_file *file, struct gp_error *err);
+			  struct gp_out_file *file, struct gp_error *err);
 
 #endif

@@ -54,24 +54,24 @@ int gp_monitor_plot_sample(struct gp_monitor *m)
 }
 
 int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
-                          struct gp_out_file *file, struct gp_error *err)
+			  struct gp_out_file *file, struct gp_error *err)
 {
 	char title[96];
 	struct gp_plot plot = {.title = title,
-	                       .unit = "queues",
-	                       .from_ns = m->begin_ns,
-	                       .to_ns = m->last_ns,
-	                       .n = m->nlines,
-	                       .line = m->line};
+			       .unit = "queues",
+			       .from_ns = m->begin_ns,
+			       .to_ns = m->last_ns,
+			       .n = m->nlines,
+			       .line = m->line};
 	int r;
 
 	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
-	         m->counts.samples);
+		 m->counts.samples);
 	for (unsigned i = 0; i < m->nlines; i++) {
 		const struct gp_queue_counts_series *s = &m->counts.series[i];
 
 		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
-		         s->device, m->devices->device[s->device].gpu->info.name);
+			 s->device, m->devices->device[s->device].gpu->info.name);
 	}
 	r = gp_plot_svg(file->out, &plot);
 	if (!r)

@@ -40,7 +40,7 @@ static void add_slices(struct gp_grid *grid, const struct gp_queue_counts_series
 		size_t used = strlen(list);
 
 		snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-		         gp_cli_duration(text, sizeof text, 1000ull * s->slice_us[i]));
+			 gp_cli_duration(text, sizeof text, 1000ull * s->slice_us[i]));
 	}
 	gp_grid_text(grid, s->nslices ? list : NULL);
 }
@@ -121,7 +121,7 @@ void gp_monitor_print(const struct gp_monitor *m, pid_t pid)
 }
 
 static void add_count(struct json_object *o, const struct gp_monitor *m,
-                      const struct gp_queue_counts_count *n)
+		      const struct gp_queue_counts_count *n)
 {
 	gp_field_put(o, "min", n->min);
 	gp_field_put(o, "max", n->max);
@@ -129,7 +129,7 @@ static void add_count(struct json_object *o, const struct gp_monitor *m,
 }
 
 static struct json_object *series_to_json(const struct gp_monitor *m,
-                                          const struct gp_queue_counts_series *s)
+					  const struct gp_queue_counts_series *s)
 {
 	struct json_object *o = json_object_new_object(), *slices = json_object_new_array();
 
@@ -167,7 +167,7 @@ static struct json_object *device_to_json(const struct gp_monitor *m, unsigned i
 	if (share->known) {
 		gp_field_put_decimal(o, "gpu_pct", gp_share_percent(share), 1);
 		gp_field_put_text(o, "run_source",
-		                  share->source == GP_RUN_GRANTED ? "granted" : "measured");
+				  share->source == GP_RUN_GRANTED ? "granted" : "measured");
 	}
 	return o;
 }

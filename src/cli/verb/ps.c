@@ -107,7 +107,7 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	from_daemon = !env.no_daemon &&
-	              gp_daemon_tasks(env.patient ? 0 : env.for_ns, false, &answer, &exit);
+		      gp_daemon_tasks(env.patient ? 0 : env.for_ns, false, &answer, &exit);
 	if (!from_daemon && gp_local_tasks(env.for_ns, env.patient, &answer, &err))
 		return gp_cli_fail(&err);
 	if (answer && env.json)

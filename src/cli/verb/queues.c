@@ -78,7 +78,7 @@ static void add_queue(struct gp_grid *grid, const struct list *l, const struct g
 	add_bytes(grid, q->save_bytes);
 	gp_grid_cell_if(grid, q->channels, "%u", q->channels);
 	gp_grid_text(grid, q->slice_us ? gp_cli_duration(slice, sizeof slice, 1000ull * q->slice_us)
-	                               : NULL);
+				       : NULL);
 	gp_grid_cell_if(grid, q->interleave != UINT32_MAX, "%u", q->interleave);
 	add_address(grid, q->owner);
 	add_address(grid, q->object);
@@ -244,7 +244,7 @@ static void print_why_not_attached(const struct gp_task_ref *ref, const struct g
 	gp_records_check_free(undo, ref->seen.pid, ref->seen.start_time, &owner);
 	gp_undo_close(undo);
 	fprintf(stderr, "gpreempt: some values are not known: %s\n",
-	        *owner.text ? owner.text : why->text);
+		*owner.text ? owner.text : why->text);
 }
 
 static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp_error *err)
@@ -262,7 +262,7 @@ static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp
 	}
 	if (n < 0)
 		return gp_fail(err, n, "cannot list the queues of process %d: %s", ref->seen.pid,
-		               *why.text ? why.text : gp_error_name(n));
+			       *why.text ? why.text : gp_error_name(n));
 	list->evicted_ms = gp_gpu_evicted_ms(ref->gpu, ref->seen.pid);
 	list->ref = *ref;
 	list->n = (unsigned)n;
@@ -294,13 +294,13 @@ static int print(struct list *list, unsigned n, struct gp_error *err)
 		unknown += remove_low(&list[i]);
 	if (env.c_array && !count(list, n)) /* C has no empty arrays */
 		return gp_fail(err, -ENODEV,
-		               "process %d has no queue with a priority of %u or more",
-		               list[0].ref.seen.pid, env.min_priority);
+			       "process %d has no queue with a priority of %u or more",
+			       list[0].ref.seen.pid, env.min_priority);
 	(env.json ? print_json : env.c_array ? print_c : print_lists)(list, n);
 	if (unknown)
 		fprintf(stderr,
-		        "gpreempt: the priority of %u queue%s is not known; listed nevertheless\n",
-		        unknown, unknown == 1 ? "" : "s");
+			"gpreempt: the priority of %u queue%s is not known; listed nevertheless\n",
+			unknown, unknown == 1 ? "" : "s");
 	return 0;
 }
 

@@ -126,9 +126,9 @@ static void ask_daemon(struct gp_outcome *o)
 		struct gp_error err = {0};
 
 		gp_fail(&err, -EPERM,
-		        "%u task%s held by other users stay%s held; root can release them",
-		        released.others, released.others == 1 ? "" : "s",
-		        released.others == 1 ? "s" : "");
+			"%u task%s held by other users stay%s held; root can release them",
+			released.others, released.others == 1 ? "" : "s",
+			released.others == 1 ? "s" : "");
 		o->exit = gp_cli_fail(&err);
 	}
 	/* A process that the daemon does not know may still have a record. */
@@ -160,7 +160,7 @@ static void report_foreign(struct gp_outcome *o)
 }
 
 static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
-                   struct gp_outcome *o)
+		   struct gp_outcome *o)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
 	struct gp_undo undo = undo_of(e);
@@ -173,9 +173,9 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 		r = -ESRCH;
 	if (r == -ENOTSUP)
 		gp_fail(&err, r,
-		        "the record of process %d is for back end '%s', which this build does not "
-		        "have",
-		        e->undo.pid, e->backend);
+			"the record of process %d is for back end '%s', which this build does not "
+			"have",
+			e->undo.pid, e->backend);
 	/* If the record cannot be applied, at least the queues are released. */
 	if (r && r != -ESRCH && release_everywhere(e->undo.pid, NULL) > 0)
 		r = 0;
@@ -231,7 +231,7 @@ static bool looks_changed(const struct gp_task_ref *ref)
 
 	for (int i = 0; i < n; i++)
 		changed |= queue[i].held || (!queue[i].copies && queue[i].slice_us &&
-		                             queue[i].slice_us <= GP_TINY_SLICE_US);
+					     queue[i].slice_us <= GP_TINY_SLICE_US);
 	free(queue);
 	return changed;
 }
@@ -286,8 +286,8 @@ static void release_named(const struct gp_devices *devices, struct gp_outcome *o
 		struct gp_error err = {0};
 		pid_t pid = env.targets.pid[i];
 		int n = gp_outcome_is_done(o, pid)
-		                ? 0
-		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
+				? 0
+				: gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
 		/* Some drivers show processes of other users, but not whether they are held. */
 		if (n > 0 && is_foreign(pid))

@@ -28,7 +28,7 @@ static struct {
 static const struct argp_option options[] = {
 	{"gpu", 'g', "N", 0, "Show the command only this GPU (number as in gpreempt ps)", 0},
 	{"anyway", 'a', NULL, 0, "Run the command also if no daemon runs, or if the daemon refuses",
-         0},
+	 0},
 	{"json", 'j', NULL, 0, "Write the attributes in force as JSON on standard error", 0},
 	{0},
 };

@@ -69,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		if (!gp_cli_duration_parse(arg, &env.for_ns))
 			argp_error(state, "--for takes a time such as 500ms, 10s or 5m, not '%s'",
-			           arg);
+				   arg);
 		break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
@@ -98,7 +98,7 @@ static int check_found(struct gp_error *err)
 			continue;
 		if (n->queue != GP_QUEUE_ALL)
 			return gp_fail(err, -ESRCH, "process %d has no compute queue %u", n->pid,
-			               n->queue);
+				       n->queue);
 		return gp_fail(err, -ESRCH, "process %d has no compute queues on any GPU", n->pid);
 	}
 	return 0;
@@ -106,7 +106,7 @@ static int check_found(struct gp_error *err)
 
 /* Keeps the devices that have one of the processes, and closes the rest. Their number or -errno. */
 static int keep_devices(struct gp_scheduled *list, const struct gp_devices *devices,
-                        struct gp_undo_file *undo, struct gp_error *err)
+			struct gp_undo_file *undo, struct gp_error *err)
 {
 	int n = 0, r = 0;
 
@@ -150,7 +150,7 @@ static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int r
 
 	while (any_left() && gp_monotonic_ns() < end_ns) {
 		struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
-		                      {.fd = ready_fd, .events = POLLIN}};
+				      {.fd = ready_fd, .events = POLLIN}};
 		uint64_t left_ns = end_ns - gp_monotonic_ns();
 		int over = is_over(list);
 		eventfd_t more;
@@ -180,7 +180,7 @@ static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int r
  * caller gets the error.
  */
 static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int started,
-                   bool with_stats, struct gp_error *err)
+		   bool with_stats, struct gp_error *err)
 {
 	struct json_object *json = with_stats && env.json ? json_object_new_array() : NULL;
 	char *text = NULL;

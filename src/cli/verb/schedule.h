@@ -58,7 +58,7 @@ struct gp_scheduled {
 
 /* Finds the named processes on a GPU. Returns their number; `err` has the reason for a failure. */
 int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct gp_undo_file *undo,
-                     struct gp_error *err);
+		     struct gp_error *err);
 /* Starts the thread. It ends when stop_fd is readable, or by itself, which `over` tells. */
 int gp_schedule_begin(struct gp_scheduled *s, struct gp_error *err);
 

@@ -70,7 +70,7 @@ static bool is_in_force(const struct gp_engine *e)
 			continue;
 		managed++;
 		if (plan->task[i].want == GP_HOLD ? !t.held
-		                                  : t.held || t.slice_us != plan->task[i].slice_us)
+						  : t.held || t.slice_us != plan->task[i].slice_us)
 			return false;
 	}
 	return managed;
@@ -143,19 +143,19 @@ static void *drive(void *arg)
 
 /* Finds the task of a named process on a GPU. */
 static int find_task(struct gp_gpu *gpu, const struct gp_named *n, struct gp_seen *seen,
-                     struct gp_error *why)
+		     struct gp_error *why)
 {
 	if (n->queue == GP_QUEUE_ALL)
 		return gp_gpu_find(gpu, n->pid, seen, why);
 	if (!gp_gpu_commands(gpu)->split)
 		return gp_fail(why, -ENOTSUP,
-		               "%s schedules whole processes only: name %d without a queue",
-		               gpu->info.name, n->pid);
+			       "%s schedules whole processes only: name %d without a queue",
+			       gpu->info.name, n->pid);
 	return gp_gpu_split(gpu, n->pid, n->queue, seen, why);
 }
 
 int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct gp_undo_file *undo,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	int found = 0;
 
@@ -167,9 +167,9 @@ int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct 
 
 		if (!r)
 			r = gp_refuse_shared(&seen, n->pid, what->force,
-			                     "runs the work of many programs; --force schedules "
-			                     "all of them as one",
-			                     &why);
+					     "runs the work of many programs; --force schedules "
+					     "all of them as one",
+					     &why);
 		if (!r)
 			r = gp_records_check_free(undo, seen.pid, seen.start_time, &why);
 		if (!r) {

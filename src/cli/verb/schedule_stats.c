@@ -11,8 +11,8 @@ static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 	gp_grid_cell(grid, "%d", t->pid);
 	gp_grid_text(grid, gp_class_name(t->attr.class));
 	gp_grid_text(grid, t->run_source != GP_RUN_UNKNOWN
-	                           ? gp_cli_duration(text, sizeof text, t->run_ns)
-	                           : NULL);
+				   ? gp_cli_duration(text, sizeof text, t->run_ns)
+				   : NULL);
 	gp_grid_cell_if(grid, t->scheduled, "%llu", (unsigned long long)t->scheduled);
 	gp_grid_text(grid, gp_cli_duration(text, sizeof text, t->held_ns));
 	gp_grid_cell(grid, "%llu", (unsigned long long)t->preemptions);
@@ -68,9 +68,9 @@ static void print_table(FILE *out, const struct gp_scheduled *s)
 	struct gp_grid grid;
 
 	fprintf(out, "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n",
-	        s->gpu->info.name, gp_engine_policy(s->engine)->name,
-	        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-	        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
+		s->gpu->info.name, gp_engine_policy(s->engine)->name,
+		(unsigned long long)stats->holds, (unsigned long long)stats->releases,
+		(unsigned long long)stats->slices, (unsigned long long)stats->failures);
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
 	for (unsigned i = 0; next_task(s, &i, &t);)
 		add_task(&grid, &t);
@@ -109,5 +109,5 @@ void gp_schedule_report(struct gp_scheduled *s, FILE *out, struct json_object *l
 	s->failed = s->complained && !stats->holds;
 	if (ejection)
 		fprintf(stderr, "gpreempt: policy %s was ejected: %s\n", ejection->policy->name,
-		        ejection->text);
+			ejection->text);
 }

@@ -30,23 +30,23 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
-         "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
+	 "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
 	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Use seed N instead of the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{"plot", 'P', "FILE.svg|.png", 0,
-         "Draw the use of the GPU over time and the response times; with --sweep, best-effort "
-         "work against response times",
-         0},
+	 "Draw the use of the GPU over time and the response times; with --sweep, best-effort "
+	 "work against response times",
+	 0},
 	{"sweep", 'w', "NAME=A:B:N", 0,
-         "Try N values from A to B of a policy's parameter, as priority.quantum, or of a key of "
-         "the scenario, as inference.rate or device.switch",
-         0},
+	 "Try N values from A to B of a policy's parameter, as priority.quantum, or of a key of "
+	 "the scenario, as inference.rate or device.switch",
+	 0},
 	{"trace", 't', "FILE.json", 0, "Write a trace for Perfetto or Chrome", 0},
 	{"from", 'F', "TIME", 0,
-         "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
-         "the trace the whole run)",
-         0},
+	 "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
+	 "the trace the whole run)",
+	 0},
 	{"for", 'f', "TIME", 0, "Length of picture and trace, as 20ms", 0},
 	{0},
 };
@@ -71,7 +71,7 @@ static void add_policies(struct argp_state *state, const char *list)
 }
 
 static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
-                       uint64_t *ns)
+		       uint64_t *ns)
 {
 	*has = gp_cli_duration_parse(arg, ns);
 	if (!*has)
@@ -102,7 +102,7 @@ static void finish_options(struct argp_state *state)
 {
 	if (!env.path)
 		argp_error(state,
-		           "a scenario is missing: give a file, or a name such as h200-corun");
+			   "a scenario is missing: give a file, or a name such as h200-corun");
 	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
 		argp_error(state, "--from and --for need --plot or --trace");
 	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
@@ -151,13 +151,13 @@ static int find_scenario(char *path, size_t size, struct gp_error *err)
 
 	for (size_t i = 0; plain && i < sizeof folders / sizeof *folders; i++) {
 		snprintf(path, size, "%s/%s%s", folders[i], env.path,
-		         strstr(env.path, ".yaml") ? "" : ".yaml");
+			 strstr(env.path, ".yaml") ? "" : ".yaml");
 		if (!access(path, F_OK))
 			return 0;
 	}
 	if (plain)
 		return gp_fail(err, -ENOENT, "scenario %s not found in this folder, in %s or in %s",
-		               env.path, folders[0], folders[1]);
+			       env.path, folders[0], folders[1]);
 	snprintf(path, size, "%s", env.path);
 	return 0;
 }
@@ -167,11 +167,11 @@ static int check_outputs(const char *path, struct gp_error *err)
 {
 	if (env.plot && env.trace && gp_out_same(env.plot, env.trace))
 		return gp_fail(err, -EINVAL, "--plot and --trace need a file each, not both %s",
-		               env.plot);
+			       env.plot);
 	if ((env.plot && gp_out_same(env.plot, path)) ||
 	    (env.trace && gp_out_same(env.trace, path)))
 		return gp_fail(err, -EINVAL, "%s is the scenario; the %s needs a file of its own",
-		               path, env.plot && gp_out_same(env.plot, path) ? "picture" : "trace");
+			       path, env.plot && gp_out_same(env.plot, path) ? "picture" : "trace");
 	return 0;
 }
 
@@ -182,8 +182,8 @@ static int check_window(const struct gp_scenario *s, struct gp_error *err)
 
 	if (env.window.from_ns >= s->duration_ns)
 		return gp_fail(err, -EINVAL, "--from %s is after the end of the scenario at %s",
-		               gp_cli_duration(from, sizeof from, env.window.from_ns),
-		               gp_cli_duration(end, sizeof end, s->duration_ns));
+			       gp_cli_duration(from, sizeof from, env.window.from_ns),
+			       gp_cli_duration(end, sizeof end, s->duration_ns));
 	if (env.window.has_for && !env.window.for_ns)
 		return gp_fail(err, -EINVAL, "--for must be longer than 0");
 	return 0;
@@ -214,7 +214,7 @@ static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
 	struct gp_report report = gp_runs_report(&env.runs, scenario);
 
 	return gp_sim_page_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
-	                        &env.window, err);
+				&env.window, err);
 }
 
 static int simulate(struct gp_scenario *scenario, struct gp_error *err)
@@ -228,7 +228,7 @@ static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 		r = open_plot(&plot, err);
 	if (!r && env.trace)
 		r = gp_trace_open(&trace, env.trace, w->from_ns,
-		                  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
+				  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
 	if (!r)
 		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
 	if (r)
@@ -267,7 +267,7 @@ static int sweep(const char *path, struct gp_error *err)
 
 	if (!r)
 		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
-		                 &result, err);
+				 &result, err);
 	if (!r && env.plot)
 		r = gp_sweep_picture(plot.out, env.format, &result, err);
 	r = close_plot(&plot, r, err);

@@ -26,10 +26,10 @@ static struct {
 	bool json;
 } env = {
 	.work = {.ahead = 2,
-                 .kernels = 1,
-                 .kernel_ns = GP_NS_PER_MS,
-                 .for_ns = GP_NEVER,
-                 .seed = 1},
+		 .kernels = 1,
+		 .kernel_ns = GP_NS_PER_MS,
+		 .for_ns = GP_NEVER,
+		 .seed = 1},
 	.processes = 1,
 };
 
@@ -47,7 +47,7 @@ static const struct argp_option options[] = {
 	{"ahead", OPTION_AHEAD, "N", 0, "With --closed: requests queued at one time (2)", 0},
 	{"slice", OPTION_SLICE, "TIME", 0, "Time slice that the program sets for itself", 0},
 	{"width", OPTION_WIDTH, "PERCENT", 0,
-         "Part of the device that a kernel fills, on mi300x (100)", 0},
+	 "Part of the device that a kernel fills, on mi300x (100)", 0},
 	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that the program reports", 0},
 	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
 	{"requests", 'r', "N", 0, "End after this number of requests", 0},
@@ -58,7 +58,7 @@ static const struct argp_option options[] = {
 };
 
 static void take_rhythm(struct argp_state *state, const char *option, enum gp_simload_when when,
-                        const char *arg)
+			const char *arg)
 {
 	env.work.when = when;
 	env.work.every_ns = gp_option_duration(state, option, arg);
@@ -115,12 +115,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'd':
 		w->program.device = (uint32_t)gp_option_number(state, "--device", arg, 0,
-		                                               GP_SIMGPU_DEVICES - 1);
+							       GP_SIMGPU_DEVICES - 1);
 		break;
 	case 'n':
 		if (strlen(arg) >= sizeof w->program.name)
 			argp_error(state, "--name takes at most %zu characters",
-			           sizeof w->program.name - 1);
+				   sizeof w->program.name - 1);
 		memcpy(w->program.name, arg, strlen(arg));
 		break;
 	case 'f': w->for_ns = gp_option_duration(state, "--for", arg); break;
@@ -203,7 +203,7 @@ static void run_children(struct gp_simload_result *result)
 		child[i] = start_child(i, &result[i]);
 		if (child[i] < 0) {
 			gp_fail(&result[i].err, -errno, "cannot start a process: %s",
-			        gp_error_name(-errno));
+				gp_error_name(-errno));
 			break; /* the others run */
 		}
 	}
@@ -300,7 +300,7 @@ static int finish(struct gp_simload_result *result)
 	}
 	if (sum.wrong)
 		fprintf(stderr, "gpreempt: %llu requests were lost, doubled or cut short\n",
-		        (unsigned long long)sum.wrong);
+			(unsigned long long)sum.wrong);
 	if (sum.err.code)
 		return gp_cli_fail(&sum.err);
 	return sum.wrong ? GP_EXIT_FAILED : GP_EXIT_DONE;

@@ -38,6 +38,6 @@ struct gp_simload_result {
 /* Runs until the work is done or a signal comes (cli/lib/stop.h). Calls `ready`, if not NULL, when
  * the context exists. 0 or -errno with a message in the result. */
 int gp_simload_run(const struct gp_simload_work *work, uint64_t stream,
-                   struct gp_simload_result *result, void (*ready)(void));
+		   struct gp_simload_result *result, void (*ready)(void));
 
 #endif

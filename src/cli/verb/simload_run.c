@@ -26,7 +26,7 @@ struct program {
 static uint64_t draw_interval(struct program *p)
 {
 	return p->work->when == GP_SIMLOAD_POISSON ? gp_rng_exponential(&p->rng, p->work->every_ns)
-	                                           : p->work->every_ns;
+						   : p->work->every_ns;
 }
 
 static uint64_t on_the_way(const struct program *p)
@@ -89,7 +89,7 @@ static int take_done(struct program *p)
 		return r;
 	if (done.status)
 		return gp_fail(&result->err, done.status, "the simulated GPU refused a request: %s",
-		               gp_error_name(done.status));
+			       gp_error_name(done.status));
 	now_ns = gp_monotonic_ns();
 	since_ns = p->since_ns[result->requests % GP_SIMGPU_QUEUED];
 	if (p->work->when == GP_SIMLOAD_CLOSED && since_ns < p->last_done_ns)
@@ -122,7 +122,7 @@ static bool is_over(const struct program *p)
 static void wait_for_events(const struct program *p)
 {
 	struct pollfd fds[2] = {{.fd = p->fd, .events = POLLIN},
-	                        {.fd = gp_stop_fd(), .events = POLLIN}};
+				{.fd = gp_stop_fd(), .events = POLLIN}};
 	uint64_t now_ns = gp_monotonic_ns(), until_ns = next_ns(p);
 	struct timespec timeout;
 
@@ -140,7 +140,7 @@ static int work_on(struct program *p)
 	p->end_ns = gp_time_add(p->begin_ns, p->work->for_ns);
 	p->arrival_ns = p->begin_ns;
 	if (p->work->when != GP_SIMLOAD_CLOSED) /* a random phase: programs that start together must
-	                                           not stay in step */
+						   not stay in step */
 		p->arrival_ns += gp_rng_below(&p->rng, p->work->every_ns);
 	while (!r && !is_over(p)) {
 		r = submit_what_is_due(p);
@@ -155,7 +155,7 @@ static int work_on(struct program *p)
 }
 
 int gp_simload_run(const struct gp_simload_work *work, uint64_t stream,
-                   struct gp_simload_result *result, void (*ready)(void))
+		   struct gp_simload_result *result, void (*ready)(void))
 {
 	struct program p = {.work = work, .result = result};
 	struct gp_simgpu_hello hello = work->program;

@@ -77,9 +77,9 @@ static void print_times(struct json_object *times)
 static void print_device(struct json_object *device)
 {
 	static const char *const done[] = {"ticks",  "decisions",   "holds", "releases",
-	                                   "slices", "preemptions", NULL};
+					   "slices", "preemptions", NULL};
 	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
-	                                    "blind",      "ejections", NULL};
+					    "blind",      "ejections", NULL};
 	struct json_object *stats = gp_field(device, "stats");
 	char text[32];
 

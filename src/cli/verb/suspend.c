@@ -23,11 +23,11 @@ static const struct argp_option options[] = {
 	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
 	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
 	{"type", 't', "NAME", 0,
-         "Preemption type: save (save running work at once; the default), drain (let short work "
-         "finish first), or another type that the GPU offers",
-         0},
+	 "Preemption type: save (save running work at once; the default), drain (let short work "
+	 "finish first), or another type that the GPU offers",
+	 0},
 	{"grace", 'g', "N", 0, "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
-         0},
+	 0},
 	{"force", 'F', NULL, 0, "Hold also a server that works for many programs", 0},
 	{"no-daemon", NO_DAEMON, NULL, 0, "Hold from this program, not through the daemon", 0},
 	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
@@ -141,7 +141,7 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 		if (now_ns >= end_ns)
 			break;
 		gp_holds_wait(holds, end_ns < now_ns + TICK_NS ? end_ns : now_ns + TICK_NS,
-		              gp_stop_fd());
+			      gp_stop_fd());
 		drop_gone(holds);
 		gp_holds_refresh(holds);
 		if (!gp_stop_asked())
@@ -164,14 +164,14 @@ static int refuse_type(const struct gp_gpu *gpu, bool with_grace, struct gp_erro
 	for (unsigned i = 0; i < n; i++)
 		if (!with_grace || type[i].grace_max)
 			snprintf(offered + strlen(offered), sizeof offered - strlen(offered),
-			         "%s%s", *offered ? ", " : "", type[i].name);
+				 "%s%s", *offered ? ", " : "", type[i].name);
 	if (!with_grace)
 		return gp_fail(err, -EINVAL, "%s has no preemption type '%s'; it offers: %s",
-		               gpu->info.name, env.type, offered);
+			       gpu->info.name, env.type, offered);
 	if (*offered)
 		return gp_fail(err, -EINVAL, "--grace goes with --type %s; leave it out", offered);
 	return gp_fail(err, -EINVAL, "%s has no preemption type with a grace; leave out --grace",
-	               gpu->info.name);
+		       gpu->info.name);
 }
 
 /* The device's type that --type names. Without --type it is the default, or with --grace the first
@@ -200,8 +200,8 @@ static int choose_type(const struct gp_hold *h, struct gp_error *err)
 		return 0;
 	r = gp_gpu_set_preempt_type(gpu, h->handle, env.grace ? env.grace : type->value);
 	return r ? gp_fail(err, r, "%s refuses preemption type %s: %s", gpu->info.name, type->name,
-	                   gp_error_name(r))
-	         : 0;
+			   gp_error_name(r))
+		 : 0;
 }
 
 static int choose_types(const struct gp_holds *holds, struct gp_error *err)
@@ -234,9 +234,9 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 
 		if (h->status)
 			fprintf(stderr,
-			        "gpreempt: process %d may still be held; run gpreempt "
-			        "resume %d\n",
-			        h->ref.seen.pid, h->ref.seen.pid);
+				"gpreempt: process %d may still be held; run gpreempt "
+				"resume %d\n",
+				h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
 			print_event(h, GP_HOLD_RELEASED, held_for(h));
 	}
@@ -285,8 +285,8 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (env.type && !strcmp(env.type, "reset")) {
 		gp_fail(&err, -EINVAL,
-		        "--type reset is not offered: the program would lose its work; --type save "
-		        "keeps it");
+			"--type reset is not offered: the program would lose its work; --type save "
+			"keeps it");
 		return gp_cli_fail(&err);
 	}
 	r = gp_stop_open();

@@ -25,6 +25,6 @@ struct gp_task_refs {
 
 /* The tasks to hold, each once. The caller frees list->ref, also after a failure. */
 int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *devices,
-                      struct gp_task_refs *list, struct gp_error *err);
+		      struct gp_task_refs *list, struct gp_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "cli/verb/suspend.h"
 
 static int add_process(const struct gp_suspend *what, const struct gp_devices *devices, pid_t pid,
-                       struct gp_task_refs *list, struct gp_error *err)
+		       struct gp_task_refs *list, struct gp_error *err)
 {
 	struct gp_task_ref found[GP_DEVICES_MAX], *p;
 	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
@@ -24,7 +24,7 @@ static int add_process(const struct gp_suspend *what, const struct gp_devices *d
 		/* A child that shares its parent's queues is the same task. */
 		for (unsigned k = 0; k < list->n; k++)
 			twice |= p[k].device == found[i].device &&
-			         p[k].seen.key == found[i].seen.key;
+				 p[k].seen.key == found[i].seen.key;
 		if (what->device != GP_DEVICES_MAX && what->device != found[i].device)
 			continue;
 		added++;
@@ -33,13 +33,13 @@ static int add_process(const struct gp_suspend *what, const struct gp_devices *d
 	}
 	if (!added)
 		return gp_fail(err, -ENODEV, "process %d has no queues on device %u", pid,
-		               what->device);
+			       what->device);
 	return 0;
 }
 
 /* Makes the queue a task of its own, on the one device that has it. */
 static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	pid_t pid = what->targets.pid[0];
 	unsigned kept = 0;
@@ -52,24 +52,24 @@ static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
 			continue;
 		if (r)
 			return gp_fail(err, r,
-			               "queue %u of process %d cannot be held by itself: %s",
-			               what->queue, pid, gp_error_name(r));
+				       "queue %u of process %d cannot be held by itself: %s",
+				       what->queue, pid, gp_error_name(r));
 		list->ref[kept++] = *p;
 	}
 	list->n = kept;
 	if (!kept)
 		return gp_fail(err, -ESRCH,
-		               "process %d has no queue %u to hold; see gpreempt queues %d", pid,
-		               what->queue, pid);
+			       "process %d has no queue %u to hold; see gpreempt queues %d", pid,
+			       what->queue, pid);
 	if (kept > 1)
 		return gp_fail(err, -EINVAL,
-		               "queue %u is on %u devices; choose one with --device N", what->queue,
-		               kept);
+			       "queue %u is on %u devices; choose one with --device N", what->queue,
+			       kept);
 	return 0;
 }
 
 static int refuse_shared(const struct gp_suspend *what, const struct gp_task_refs *list,
-                         struct gp_error *err)
+			 struct gp_error *err)
 {
 	int r = 0;
 
@@ -82,13 +82,13 @@ static int refuse_shared(const struct gp_suspend *what, const struct gp_task_ref
 }
 
 int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *devices,
-                      struct gp_task_refs *list, struct gp_error *err)
+		      struct gp_task_refs *list, struct gp_error *err)
 {
 	int r = 0;
 
 	if (what->device != GP_DEVICES_MAX && what->device >= devices->n)
 		r = gp_fail(err, -ENODEV, "there is no device %u; the last one is %u", what->device,
-		            devices->n - 1);
+			    devices->n - 1);
 	for (unsigned i = 0; i < what->targets.n && !r; i++)
 		r = add_process(what, devices, what->targets.pid[i], list, err);
 	if (!r && !what->targets.n) {
@@ -97,8 +97,8 @@ int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *de
 		list->n = n > 0 ? (unsigned)n : 0;
 		r = n < 0    ? n
 		    : n == 0 ? gp_fail(err, -ESRCH, "no process has queues on %s",
-		                       devices->device[what->device].gpu->info.name)
-		             : 0;
+				       devices->device[what->device].gpu->info.name)
+			     : 0;
 	}
 	if (!r)
 		r = refuse_shared(what, list, err);

@@ -81,7 +81,7 @@ static void wait_for_events(struct gp_client *client, uint64_t until_ns)
 	uint64_t now_ns = gp_monotonic_ns();
 	struct timespec left = gp_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
 	struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
-	                      {.fd = gp_client_fd(client), .events = POLLIN}};
+			      {.fd = gp_client_fd(client), .events = POLLIN}};
 
 	ppoll(p, 2, &left, NULL);
 }
@@ -99,12 +99,12 @@ static int record(struct gp_client *client, struct gp_tracks *tracks, struct gp_
 			/* A slow daemon is not asked more often than it answers. */
 			next_ns = gp_monotonic_ns() + env.every_ns;
 			gp_progress("%llu samples, %llu events",
-			            (unsigned long long)tracks->samples,
-			            (unsigned long long)tracks->events);
+				    (unsigned long long)tracks->samples,
+				    (unsigned long long)tracks->events);
 		}
 		if (!r)
 			wait_for_events(client,
-			                next_ns < tracks->end_ns ? next_ns : tracks->end_ns);
+					next_ns < tracks->end_ns ? next_ns : tracks->end_ns);
 	}
 	gp_progress_end();
 	return r ? r : take_events(client, tracks, err);
@@ -137,10 +137,10 @@ static void print_summary(const struct gp_tracks *t, uint64_t took_ns)
 
 /* The file is written also if the daemon ends early. */
 static int trace(struct gp_client *client, struct json_object *devices, uint64_t begin_ns,
-                 struct gp_error *err)
+		 struct gp_error *err)
 {
 	struct gp_tracks tracks = {.begin_ns = begin_ns,
-	                           .end_ns = gp_time_add(begin_ns, env.for_ns)};
+				   .end_ns = gp_time_add(begin_ns, env.for_ns)};
 	uint64_t now_ns;
 	int r, closed;
 

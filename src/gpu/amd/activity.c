@@ -66,7 +66,7 @@ static uint64_t spread(uint64_t serial)
 
 /* Counts the queues of the task. Caller holds requests.lock. */
 static void count_queues(const struct scan *scan, unsigned n, struct gp_amd_seen *seen,
-                         uint32_t gpu_id)
+			 uint32_t gpu_id)
 {
 	seen->queues = 0;
 	seen->mark = 0;
@@ -254,7 +254,7 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 /* Writes up to `max` tasks to read and returns their number. Caller holds requests.lock. Only this
  * thread frees tasks. */
 static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_task **task,
-                       unsigned max)
+		       unsigned max)
 {
 	uint64_t now_ns = gp_monotonic_ns();
 	unsigned n = 0;

@@ -42,7 +42,7 @@ static void fill_info(struct gp_amd_gpu *d, unsigned index)
 	char gfx[16];
 
 	snprintf(info->name, sizeof info->name, "AMD %s #%u",
-	         gp_amd_gfx_name(&d->node, gfx, sizeof gfx), index);
+		 gp_amd_gfx_name(&d->node, gfx, sizeof gfx), index);
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
 		info->caps |= GP_CAP_HOLD;
@@ -234,7 +234,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 }
 
 static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-                   unsigned n)
+		   unsigned n)
 {
 	enum gp_amd_request_kind request = kind == GP_ACT_HOLD ? GP_AMD_HOLD : GP_AMD_RELEASE;
 	struct gp_amd_gpu *d = of(gpu);
@@ -245,8 +245,8 @@ static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, s
 	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		a[i].status = gp_amd_ask(d->kfd_thread, request, d->task[a[i].handle])
-		                      ? -EINPROGRESS
-		                      : -EAGAIN;
+				      ? -EINPROGRESS
+				      : -EAGAIN;
 	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	gp_requests_wake(&d->kfd_thread->requests);
 	return 0;
@@ -257,9 +257,9 @@ static const struct gp_preempt_type *amd_preempt_types(const struct gp_gpu *gpu,
 	static const struct gp_preempt_type type[] = {
 		GP_PREEMPT_TYPE_SAVE,
 		{.name = "drain",
-	         .summary = "let short waves finish first",
-	         .value = GP_AMD_DRAIN,
-	         .grace_max = GP_AMD_DRAIN},
+		 .summary = "let short waves finish first",
+		 .value = GP_AMD_DRAIN,
+		 .grace_max = GP_AMD_DRAIN},
 	};
 
 	*n = gpu->info.caps & GP_CAP_PREEMPT_MODE ? 2 : 1;
@@ -310,8 +310,8 @@ static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *
 	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	t = d->task[handle];
 	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
-	                         .pid = t->pid,
-	                         .start_time = t->start_time};
+				 .pid = t->pid,
+				 .start_time = t->start_time};
 	r = want_session(d, d->task[handle]);
 	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (r == -EAGAIN)

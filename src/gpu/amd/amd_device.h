@@ -181,7 +181,7 @@ void gp_amd_notify(struct gp_amd_gpu *gpu); /* makes event_fd readable */
 
 /* Whether queue `id` belongs to the task with `key` and `queue`. Caller holds requests.lock. */
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
-                  uint32_t id);
+		  uint32_t id);
 
 /* kfd_sessions.c, on the KFD thread */
 
@@ -244,9 +244,9 @@ const char *gp_amd_debugfs(void);
 
 int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
-                 struct gp_error *err);
+		 struct gp_error *err);
 int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-                  unsigned max, struct gp_error *err);
+		  unsigned max, struct gp_error *err);
 int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 
 /* amd_undo.c */

@@ -25,7 +25,7 @@ static bool check_driver(const struct gp_reporter *to)
 
 	if (kfd >= 0 && !gp_kfd_version(kfd, &version)) {
 		gp_report(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u",
-		          version.major, version.minor);
+			  version.major, version.minor);
 		close(kfd);
 		return true;
 	}
@@ -42,25 +42,25 @@ static void check_node(const struct gp_reporter *to, const struct gp_amd_node *n
 
 	gp_amd_gfx_name(node, gfx, sizeof gfx);
 	gp_report(to, GP_FINDING_OK, "gpu", NULL, "%s (%s), %u compute units, %u XCC%s, id %u", gfx,
-	          *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
-	          node->xccs == 1 ? "" : "s", node->gpu_id);
+		  *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
+		  node->xccs == 1 ? "" : "s", node->gpu_id);
 	if (!gp_amd_can_suspend(node)) {
 		gp_report(to, GP_FINDING_MISSING, "suspend",
-		          "install newer firmware for this GPU (linux-firmware, "
-		          "firmware-amd-graphics)",
-		          "%s: its firmware cannot suspend queues, and ROCm then does not enable "
-		          "suspends on any GPU of the machine",
-		          gfx);
+			  "install newer firmware for this GPU (linux-firmware, "
+			  "firmware-amd-graphics)",
+			  "%s: its firmware cannot suspend queues, and ROCm then does not enable "
+			  "suspends on any GPU of the machine",
+			  gfx);
 		return;
 	}
 	if (gp_amd_has_mes(node))
 		gp_report(to, GP_FINDING_OK, "suspend", NULL, "%s: queues are suspended one by one",
-		          gfx);
+			  gfx);
 	else
 		gp_report(to, GP_FINDING_NOTE, "suspend", NULL,
-		          "%s: each suspend and each resume stops every queue of the GPU for a "
-		          "moment, the latency-critical ones too",
-		          gfx);
+			  "%s: each suspend and each resume stops every queue of the GPU for a "
+			  "moment, the latency-critical ones too",
+			  gfx);
 	if (!gp_amd_chip_debugs_many(node))
 		gp_report(
 			to, GP_FINDING_WARNING, "processes",
@@ -87,14 +87,14 @@ static void check_sources(const struct gp_reporter *to, bool one_slot)
 	if (fd >= 0) {
 		close(fd);
 		gp_report(to, GP_FINDING_OK, "activity", NULL,
-		          "the queues of processes can be watched without attaching to them");
+			  "the queues of processes can be watched without attaching to them");
 	} else {
 		gp_report(to, one_slot ? GP_FINDING_WARNING : GP_FINDING_NOTE, "activity",
-		          geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
-		          "%s cannot be read (%s): %s", path, gp_error_name(-errno),
-		          one_slot ? "the work of services cannot be seen on a GPU that debugs one "
-		                     "process at a time"
-		                   : "gpreempt must attach to a process to see its activity");
+			  geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
+			  "%s cannot be read (%s): %s", path, gp_error_name(-errno),
+			  one_slot ? "the work of services cannot be seen on a GPU that debugs one "
+				     "process at a time"
+				   : "gpreempt must attach to a process to see its activity");
 	}
 }
 
@@ -103,19 +103,19 @@ static void check_sources(const struct gp_reporter *to, bool one_slot)
 static void report_other_ways(const struct gp_reporter *to)
 {
 	gp_report(to, GP_FINDING_OK, "from inside", NULL,
-	          "a program that links the library can take its own queues off the GPU: "
-	          "gpreempt_hold_self(3)");
+		  "a program that links the library can take its own queues off the GPU: "
+		  "gpreempt_hold_self(3)");
 	gp_report(to, GP_FINDING_NOTE, "cu masks", NULL,
-	          "not offered: they preempt nothing, and cannot be put back, because the driver "
-	          "does "
-	          "not show the mask of a queue");
+		  "not offered: they preempt nothing, and cannot be put back, because the driver "
+		  "does "
+		  "not show the mask of a queue");
 	gp_report(to, GP_FINDING_NOTE, "criu pause", NULL,
-	          "not offered: the queues stay paused if the process that paused them dies");
+		  "not offered: the queues stay paused if the process that paused them dies");
 	gp_report(to, GP_FINDING_NOTE, "whole device", NULL,
-	          "stopping a whole GPU is not offered: the kernel's means (enforce_isolation, "
-	          "hang_hws) cannot be undone, or reset the GPU");
+		  "stopping a whole GPU is not offered: the kernel's means (enforce_isolation, "
+		  "hang_hws) cannot be undone, or reset the GPU");
 	gp_report(to, GP_FINDING_NOTE, "reset", NULL,
-	          "stopping a queue by a reset is not offered: its program would lose its work");
+		  "stopping a queue by a reset is not offered: its program would lose its work");
 }
 
 void gp_amd_doctor(gp_finding_fn *say, void *arg)
@@ -129,16 +129,16 @@ void gp_amd_doctor(gp_finding_fn *say, void *arg)
 		return;
 	if (!gp_amd_sees_host_pids()) {
 		gp_report(&to, GP_FINDING_MISSING, "processes",
-		          "run it on the host, or in a container with the host's pid namespace",
-		          "amdkfd names processes by the host's numbers, which are not valid here: "
-		          "run "
-		          "in the host's pid namespace");
+			  "run it on the host, or in a container with the host's pid namespace",
+			  "amdkfd names processes by the host's numbers, which are not valid here: "
+			  "run "
+			  "in the host's pid namespace");
 		return;
 	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
 	if (n <= 0) {
 		gp_report(&to, GP_FINDING_MISSING, "gpu", NULL,
-		          n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
+			  n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
 		return;
 	}
 	for (int i = 0; i < n && i < GP_AMD_NODES_MAX; i++) {

@@ -41,7 +41,7 @@ static int scan_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
 
 /* Whether the process has queues here that only copy, which are no task. */
 static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_time,
-                        struct gp_seen *seen)
+			struct gp_seen *seen)
 {
 	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
 	int n = gp_amd_sysfs_queues(pid, queue, QUEUES_MAX);
@@ -49,10 +49,10 @@ static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_ti
 	for (int i = 0; i < n && i < QUEUES_MAX; i++)
 		if (queue[i].gpu_id == d->node.gpu_id && queue[i].type != KFD_SYSFS_QUEUE_COMPUTE) {
 			*seen = (struct gp_seen){.key = gp_process_key(start_time, pid),
-			                         .pid = pid,
-			                         .queue = GP_QUEUE_ALL,
-			                         .start_time = start_time,
-			                         .memory = gp_amd_memory(pid, d->node.gpu_id)};
+						 .pid = pid,
+						 .queue = GP_QUEUE_ALL,
+						 .start_time = start_time,
+						 .memory = gp_amd_memory(pid, d->node.gpu_id)};
 			gp_process_name(pid, seen->name, sizeof seen->name);
 			return true;
 		}
@@ -77,10 +77,10 @@ int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_e
 			"gpreempt queues %d lists them",
 			pid, pid);
 	return r ? gp_fail(err, r,
-	                   "process %d has no compute queue on this GPU; gpreempt ps lists those "
-	                   "that have one",
-	                   pid)
-	         : 0;
+			   "process %d has no compute queue on this GPU; gpreempt ps lists those "
+			   "that have one",
+			   pid)
+		 : 0;
 }
 
 /* The key of the task of a queue, new or existing. 0: too many splits. */
@@ -169,7 +169,7 @@ static bool add_split(struct gp_amd_gpu *d, uint64_t key, uint32_t queue, struct
 }
 
 int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
-                 struct gp_error *err)
+		 struct gp_error *err)
 {
 	struct gp_amd_gpu *d = of(gpu);
 	uint64_t start_time = gp_process_start_time(pid), key;
@@ -180,9 +180,9 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (!has_queue(pid, d->node.gpu_id, queue))
 		return gp_fail(err, -ENOENT,
-		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
-		               "lists those that it has",
-		               pid, queue, pid);
+			       "process %d has no compute queue %u on this GPU; gpreempt queues %d "
+			       "lists those that it has",
+			       pid, queue, pid);
 	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
@@ -198,7 +198,7 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 			GP_AMD_SPLITS_MAX, pid);
 	r = known ? 0 : scan_for(d, key, seen);
 	return r ? gp_fail(err, -ENOENT, "process %d has no compute queue %u any more", pid, queue)
-	         : 0;
+		 : 0;
 }
 
 int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid)
@@ -208,7 +208,7 @@ int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid)
 
 /* Reads the queues from sysfs, without attaching. */
 static int queues_from_sysfs(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue *queue,
-                             unsigned max)
+			     unsigned max)
 {
 	struct gp_amd_sysfs_queue list[QUEUES_MAX];
 	int all = gp_amd_sysfs_queues(pid, list, QUEUES_MAX), n = 0;
@@ -220,14 +220,14 @@ static int queues_from_sysfs(const struct gp_amd_gpu *d, pid_t pid, struct gp_qu
 			continue;
 		if ((unsigned)n < max) {
 			queue[n] = (struct gp_queue){.id = list[i].id,
-			                             .interleave = UINT32_MAX,
-			                             .copies = !computes,
-			                             .ring_bytes = list[i].size,
-			                             .pending = UINT64_MAX,
-			                             .priority = UINT32_MAX,
-			                             .serial = list[i].serial};
+						     .interleave = UINT32_MAX,
+						     .copies = !computes,
+						     .ring_bytes = list[i].size,
+						     .pending = UINT64_MAX,
+						     .priority = UINT32_MAX,
+						     .serial = list[i].serial};
 			snprintf(queue[n].type, sizeof queue[n].type, "%s",
-			         computes ? "compute" : "sdma");
+				 computes ? "compute" : "sdma");
 		}
 		n++;
 	}
@@ -292,7 +292,7 @@ static int has_key(void *arg, pid_t pid)
 }
 
 int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-                  unsigned max, struct gp_error *err)
+		  unsigned max, struct gp_error *err)
 {
 	struct gp_amd_gpu *d = of(gpu);
 	struct gp_error why = {0};

@@ -26,7 +26,7 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 
 /* Ends a session of the owner's thread only; the session of a debugger must stay. */
 static int end_without_link(const struct gp_amd_session *s, pid_t owner, int code,
-                            struct gp_error *err)
+			    struct gp_error *err)
 {
 	int r;
 
@@ -37,7 +37,7 @@ static int end_without_link(const struct gp_amd_session *s, pid_t owner, int cod
 		return 0;
 	*err = (struct gp_error){0};
 	return gp_fail(err, r, "process %d cannot be released from process %d: %s", s->pid, owner,
-	               gp_error_name(r));
+		       gp_error_name(r));
 }
 
 static int take_from(const struct gp_undo *undo, struct gp_error *err)

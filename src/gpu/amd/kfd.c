@@ -22,9 +22,9 @@ static int check_version(int kfd, struct gp_error *err)
 		return gp_fail(err, r, "%s is not amdkfd: %s", gp_kfd_path(), gp_error_name(r));
 	if (v.major != KFD_DEBUG_MAJOR || v.minor < KFD_DEBUG_MINOR)
 		return gp_fail(err, -ENOTSUP,
-		               "amdkfd's interface is %u.%u, but only 1.13 and later suspend "
-		               "queues: use Linux 6.5 or later",
-		               v.major, v.minor);
+			       "amdkfd's interface is %u.%u, but only 1.13 and later suspend "
+			       "queues: use Linux 6.5 or later",
+			       v.major, v.minor);
 	return 0;
 }
 
@@ -37,19 +37,19 @@ static int explain_open(int code, struct gp_error *err)
 	case -ENXIO:
 	case -ENODEV:
 		return gp_fail(err, -ENOENT,
-		               "there is no %s: no AMD GPU, or amdgpu is not loaded, or the "
-		               "container does not have the device",
-		               path);
+			       "there is no %s: no AMD GPU, or amdgpu is not loaded, or the "
+			       "container does not have the device",
+			       path);
 	case -EINVAL: /* opening makes a KFD process, which a locked driver refuses */
 	case -EAGAIN:
 		return gp_fail(err, -EBUSY,
-		               "%s cannot be opened now: the driver is resetting a GPU, or has put "
-		               "it to sleep; try again in a few seconds",
-		               path);
+			       "%s cannot be opened now: the driver is resetting a GPU, or has put "
+			       "it to sleep; try again in a few seconds",
+			       path);
 	default:
 		return gp_fail(err, code,
-		               "%s may not be opened: %s; be root or in the group `render`", path,
-		               gp_error_name(code));
+			       "%s may not be opened: %s; be root or in the group `render`", path,
+			       gp_error_name(code));
 	}
 }
 
@@ -81,11 +81,11 @@ static int trap(int kfd, struct kfd_dbg_trap *args)
 int gp_kfd_enable(int kfd, pid_t pid, uint64_t exceptions, int fd, struct kfd_runtime_info *info)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
-	                            .op = KFD_DBG_ENABLE,
-	                            .enable = {.exception_mask = exceptions,
-	                                       .rinfo_ptr = (uintptr_t)info,
-	                                       .rinfo_size = sizeof *info,
-	                                       .dbg_fd = (uint32_t)fd}};
+				    .op = KFD_DBG_ENABLE,
+				    .enable = {.exception_mask = exceptions,
+					       .rinfo_ptr = (uintptr_t)info,
+					       .rinfo_size = sizeof *info,
+					       .dbg_fd = (uint32_t)fd}};
 
 	return trap(kfd, &args);
 }
@@ -100,8 +100,8 @@ int gp_kfd_disable(int kfd, pid_t pid)
 int gp_kfd_query_event(int kfd, pid_t pid, uint64_t clear, uint64_t *raised)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
-	                            .op = KFD_DBG_QUERY_DEBUG_EVENT,
-	                            .query_debug_event = {.exception_mask = clear}};
+				    .op = KFD_DBG_QUERY_DEBUG_EVENT,
+				    .query_debug_event = {.exception_mask = clear}};
 	int r = trap(kfd, &args);
 
 	*raised = r ? 0 : args.query_debug_event.exception_mask;
@@ -119,14 +119,14 @@ int gp_kfd_send_runtime_event(int kfd, pid_t pid)
 }
 
 int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapshot_entry *entry,
-                    uint32_t room)
+		    uint32_t room)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
-	                            .op = KFD_DBG_GET_QUEUE_SNAPSHOT,
-	                            .queue_snapshot = {.exception_mask = clear,
-	                                               .snapshot_buf_ptr = (uintptr_t)entry,
-	                                               .num_queues = room,
-	                                               .entry_size = sizeof *entry}};
+				    .op = KFD_DBG_GET_QUEUE_SNAPSHOT,
+				    .queue_snapshot = {.exception_mask = clear,
+						       .snapshot_buf_ptr = (uintptr_t)entry,
+						       .num_queues = room,
+						       .entry_size = sizeof *entry}};
 	int r = trap(kfd, &args);
 
 	return r ? r : (int)args.queue_snapshot.num_queues;
@@ -135,10 +135,10 @@ int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapsho
 int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
-	                            .op = KFD_DBG_SUSPEND_QUEUES,
-	                            .suspend_queues = {.queue_array_ptr = (uintptr_t)id,
-	                                               .num_queues = n,
-	                                               .grace_period = grace}};
+				    .op = KFD_DBG_SUSPEND_QUEUES,
+				    .suspend_queues = {.queue_array_ptr = (uintptr_t)id,
+						       .num_queues = n,
+						       .grace_period = grace}};
 
 	return trap(kfd, &args);
 }

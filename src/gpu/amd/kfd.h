@@ -34,7 +34,7 @@ int gp_kfd_send_runtime_event(int kfd, pid_t pid);
 
 /* Writes up to `room` entries, clears the exceptions in `clear`, returns the number of queues. */
 int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapshot_entry *entry,
-                    uint32_t room);
+		    uint32_t room);
 
 /* Returns the number of queues done. The call sets KFD_DBG_QUEUE_* bits in each id. */
 int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace);

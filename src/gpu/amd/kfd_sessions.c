@@ -22,7 +22,7 @@ static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 
 	return queue->gpu_id == task->gpu->node.gpu_id && gp_amd_computes(queue) &&
 	       gp_amd_is_of(task->gpu->kfd_thread, task->key, task->queue, queue->gpu_id,
-	                    queue->queue_id);
+			    queue->queue_id);
 }
 
 static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is)
@@ -32,7 +32,7 @@ static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry 
 		.write_address = is->write_pointer_address,
 		/* AQL counts packets without wrapping, PM4 dwords in the ring. */
 		.mask = is->queue_type == KFD_QUEUE_COMPUTE_AQL ? UINT64_MAX
-	                                                        : is->ring_size / 4 - 1,
+								: is->ring_size / 4 - 1,
 	};
 }
 
@@ -176,7 +176,7 @@ static pid_t other_than(const struct gp_kfd_thread *h, const struct gp_amd_targe
 }
 
 static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time,
-                                         struct gp_error *err)
+					 struct gp_error *err)
 {
 	struct gp_amd_target **list =
 		realloc(h->target, (h->ntargets + 1) * sizeof(struct gp_amd_target *));
@@ -204,7 +204,7 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 		r = watch_target(h, target);
 		if (r)
 			gp_fail(err, r, "cannot wait for events of process %d: %s", pid,
-			        gp_error_name(r));
+				gp_error_name(r));
 	}
 	if (!r)
 		return target;
@@ -222,9 +222,9 @@ static void note_loss(struct gp_amd_task *task, bool ended)
 		return;
 	}
 	gp_fail(&task->why, -EBUSY,
-	        "the session with process %d was ended by another process, or the process started "
-	        "another program",
-	        task->pid);
+		"the session with process %d was ended by another process, or the process started "
+		"another program",
+		task->pid);
 	task->tried_ns = 0;
 }
 
@@ -324,7 +324,7 @@ static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t
 		if (!s->queue[i].blamed || !is_of(task, &s->queue[i].is) || ++n > BLAMED_MAX)
 			continue;
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%u",
-		                           n == 1 ? "" : ", ", s->queue[i].is.queue_id);
+					   n == 1 ? "" : ", ", s->queue[i].is.queue_id);
 	}
 	if (!n) /* the failed queues belong to another task of the same call */
 		snprintf(out, size, "some queues");
@@ -342,20 +342,20 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 	task->why = (struct gp_error){0};
 	if (code == -EIO)
 		gp_fail(&task->why, code,
-		        "the GPU did not %s %s of process %d in time; the driver may reset it",
-		        hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
-		        task->pid);
+			"the GPU did not %s %s of process %d in time; the driver may reset it",
+			hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
+			task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
-		        "process %d has shut down its ROCm runtime or has executed another program",
-		        task->pid);
+			"process %d has shut down its ROCm runtime or has executed another program",
+			task->pid);
 	else
 		gp_fail(&task->why, code, "the driver refuses to suspend or resume process %d: %s",
-		        task->pid, gp_error_name(code));
+			task->pid, gp_error_name(code));
 }
 
 static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
-                        int code, bool hold)
+			int code, bool hold)
 {
 	if (code >= 0)
 		return 0;
@@ -402,7 +402,7 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 
 /* The tasks of a process whose last request was a hold. */
 static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
-                          struct gp_amd_task *held[HELD_MAX])
+			  struct gp_amd_task *held[HELD_MAX])
 {
 	unsigned n = 0;
 
@@ -492,7 +492,7 @@ static const char *type_name(uint32_t type)
 }
 
 static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct gp_amd_node *node,
-                                      const struct gp_amd_mqd *mqd, int nmqds)
+				      const struct gp_amd_mqd *mqd, int nmqds)
 {
 	struct gp_queue out = {
 		.id = q->is.queue_id,
@@ -541,7 +541,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 			continue;
 		if ((unsigned)n < call->max) {
 			call->queue[n] = describe_queue(q, &call->gpu->node, mqd,
-			                                nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
+							nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
 			call->pointer[n] = pointers_of(&q->is);
 		}
 		n++;

@@ -19,7 +19,7 @@
 #define EVENTS_MAX 16
 #define TICK_NS                                                                          \
 	(2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for this thread \
-	                    */
+			    */
 
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_kfd_thread *only;
@@ -38,7 +38,7 @@ int gp_amd_make_room(struct gp_kfd_thread *h)
 		tasks += h->gpu[i]->ntasks;
 	capacity = 4 * tasks;
 	return capacity <= h->requests.capacity ? 0
-	                                        : gp_requests_reserve(&h->requests, 2 * capacity);
+						: gp_requests_reserve(&h->requests, 2 * capacity);
 }
 
 bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task)
@@ -108,7 +108,7 @@ static bool act(struct gp_kfd_thread *h)
 }
 
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
-                  uint32_t id)
+		  uint32_t id)
 {
 	if (queue != GP_QUEUE_ALL)
 		return id == queue;
@@ -190,7 +190,7 @@ static void wait_for_work(struct gp_kfd_thread *h)
 	struct epoll_event event[EVENTS_MAX];
 	bool ticks = needs_ticks(h);
 	int n = epoll_wait(h->epoll_fd, event, EVENTS_MAX,
-	                   ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
+			   ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
 	uint64_t now_ns = ticks ? gp_monotonic_ns() : 0;
 
 	for (int i = 0; i < n; i++)
@@ -299,7 +299,7 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 			only->gpu[only->ngpus++] = gpu;
 		} else {
 			r = gp_fail(err, -EMFILE, "too many AMD devices are open (at most %d)",
-			            GP_AMD_OPEN_MAX);
+				    GP_AMD_OPEN_MAX);
 		}
 		pthread_mutex_unlock(&only->requests.lock);
 	}

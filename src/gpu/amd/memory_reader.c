@@ -42,7 +42,7 @@ int gp_amd_open_memory(pid_t pid)
 
 /* Number of packets that were not taken, and the write pointer. */
 static bool read_queue(int fd, const struct gp_amd_pointers *p, uint64_t *pending,
-                       uint64_t *written)
+		       uint64_t *written)
 {
 	uint64_t read_at;
 

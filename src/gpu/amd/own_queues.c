@@ -85,7 +85,7 @@ static void forget_gone(struct gp_amd_self *self, const struct own_list *list)
 
 /* Adds a new queue. A queue that is newer than `list` is added by the next call. */
 static int add(struct gp_amd_self *self, const struct own_list *list,
-               const struct kfd_queue_snapshot_entry *entry)
+	       const struct kfd_queue_snapshot_entry *entry)
 {
 	uint64_t serial = serial_of(list, entry->queue_id);
 	struct gp_amd_own_queue *own;
@@ -103,7 +103,7 @@ static int add(struct gp_amd_self *self, const struct own_list *list,
 
 /* Reads the queues in a session of this process. -EBUSY: a debugger attached meanwhile. */
 static int learn_alone(struct gp_amd_self *self, int kfd, const struct own_list *list,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	enum gp_amd_rule none = GP_AMD_RULE_TRACER;
 	struct gp_amd_session session;
@@ -134,7 +134,7 @@ static int learn_beside(struct gp_amd_self *self, int kfd, const struct own_list
 }
 
 static int learn(struct gp_amd_self *self, int kfd, const struct own_list *list,
-                 struct gp_error *err)
+		 struct gp_error *err)
 {
 	int r = -EBUSY;
 
@@ -145,7 +145,7 @@ static int learn(struct gp_amd_self *self, int kfd, const struct own_list *list,
 			r = learn_alone(self, kfd, list, err);
 	}
 	return r ? gp_fail(err, r, "the program's own queues cannot be read: %s", gp_error_name(r))
-	         : 0;
+		 : 0;
 }
 
 static int refresh(struct gp_amd_self *self, int kfd, struct gp_error *err)
@@ -157,7 +157,7 @@ static int refresh(struct gp_amd_self *self, int kfd, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	if (list->n < 0 && list->n != -ESRCH) {
 		r = gp_fail(err, list->n, "%s cannot be read: %s", gp_amd_sysfs(),
-		            gp_error_name(list->n));
+			    gp_error_name(list->n));
 	} else {
 		forget_gone(self, list);
 		if (!knows_all(self, list))
@@ -181,31 +181,31 @@ static void read_priorities(struct gp_amd_self *self, uint32_t gpu_id)
 
 /* Whether the queue could be put back unchanged. */
 static int check(const struct gp_amd_gpu *d, struct gp_amd_own_queue *own, unsigned flags,
-                 struct gp_error *err)
+		 struct gp_error *err)
 {
 	if (own->is.queue_type == KFD_QUEUE_COMPUTE && d->node.xccs > 1)
 		return gp_fail(err, -ENOTSUP,
-		               "queue %u cannot be held from inside: it takes PM4 packets on a GPU "
-		               "with several XCCs, and the XCC of the queue is not known",
-		               own->is.queue_id);
+			       "queue %u cannot be held from inside: it takes PM4 packets on a GPU "
+			       "with several XCCs, and the XCC of the queue is not known",
+			       own->is.queue_id);
 	if (own->priority > KFD_QUEUE_PRIORITY_MAX && flags & GP_SELF_NORMAL_PRIORITY)
 		own->priority = PRIORITY_NORMAL;
 	if (own->priority <= KFD_QUEUE_PRIORITY_MAX)
 		return 0;
 	return gp_fail(err, -ENODATA,
-	               "the priority of queue %u would be lost: %s/mqds, which has it, cannot be "
-	               "read",
-	               own->is.queue_id, gp_amd_debugfs());
+		       "the priority of queue %u would be lost: %s/mqds, which has it, cannot be "
+		       "read",
+		       own->is.queue_id, gp_amd_debugfs());
 }
 
 static int set_percent(int kfd, const struct gp_amd_own_queue *own, uint32_t percent)
 {
 	return gp_kfd_update_queue(
 		kfd, &(struct kfd_update_queue){.ring_base_address = own->is.ring_base_address,
-	                                        .queue_id = own->is.queue_id,
-	                                        .ring_size = own->is.ring_size,
-	                                        .queue_percentage = percent,
-	                                        .queue_priority = own->priority});
+						.queue_id = own->is.queue_id,
+						.ring_size = own->is.ring_size,
+						.queue_percentage = percent,
+						.queue_priority = own->priority});
 }
 
 /* A destroyed queue is not held. */
@@ -262,7 +262,7 @@ static int hold_own(struct gp_amd_self *self, const struct gp_amd_gpu *d)
 static int cannot(struct gp_error *err, int code, const char *what)
 {
 	return gp_fail(err, code, "the program's own queues cannot be %s: %s%s", what,
-	               gp_error_name(code), code == -EACCES ? " (one of them was reset)" : "");
+		       gp_error_name(code), code == -EACCES ? " (one of them was reset)" : "");
 }
 
 int gp_amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)

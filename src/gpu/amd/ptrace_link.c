@@ -167,5 +167,5 @@ enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid)
 	pthread_join(thread, NULL);
 	return p.result >= 0        ? GP_AMD_RULE_DEBUGGER
 	       : p.result == -EPERM ? GP_AMD_RULE_TRACER
-	                            : GP_AMD_RULE_UNKNOWN;
+				    : GP_AMD_RULE_UNKNOWN;
 }

@@ -81,8 +81,8 @@ static void set_pointers(struct gp_amd_task *t, const struct gp_amd_mqd *mqd, un
 	t->pointer = pointer;
 	for (unsigned i = 0; i < n; i++)
 		pointer[i] = (struct gp_amd_pointers){.read_address = mqd[i].read_address,
-		                                      .write_address = mqd[i].write_address,
-		                                      .mask = mqd[i].pointer_mask};
+						      .write_address = mqd[i].write_address,
+						      .mask = mqd[i].pointer_mask};
 	t->npointers = n;
 	t->has_pointers = n > 0;
 	t->new_pointers = true;
@@ -99,16 +99,16 @@ static void note_blindness(struct gp_amd_task *t)
 	t->blind = true;
 	if (!gp_amd_is_whole(t))
 		gp_fail(&t->why, -ENOTSUP,
-		        "the work of single queues of process %d cannot be seen on a GPU that "
-		        "debugs one process at a time: name the whole process",
-		        t->pid);
+			"the work of single queues of process %d cannot be seen on a GPU that "
+			"debugs one process at a time: name the whole process",
+			t->pid);
 	else
 		gp_fail(&t->why, -ENOTSUP,
-		        "the work of process %d cannot be seen, so no other task is held for it: "
-		        "the "
-		        "driver lets this GPU be debugged for one process at a time, and %s/mqds "
-		        "cannot be read; run as root and mount debugfs",
-		        t->pid, gp_amd_debugfs());
+			"the work of process %d cannot be seen, so no other task is held for it: "
+			"the "
+			"driver lets this GPU be debugged for one process at a time, and %s/mqds "
+			"cannot be read; run as root and mount debugfs",
+			t->pid, gp_amd_debugfs());
 	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
 	gp_amd_notify(t->gpu);
 }
@@ -128,7 +128,7 @@ void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns)
 	bool readable = gp_amd_has_mqds(), whole = false;
 	struct gp_amd_task *t;
 	int n = -ENOTSUP; /* the file does not show queue ids, so it is of no use for a part of a
-	                     process */
+			     process */
 
 	pthread_mutex_lock(&h->requests.lock);
 	t = find_unknown(h, readable, now_ns);
@@ -144,7 +144,7 @@ void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns)
 	pthread_mutex_lock(&h->requests.lock);
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
-		             (unsigned)n < GP_AMD_POINTERS_MAX ? (unsigned)n : GP_AMD_POINTERS_MAX);
+			     (unsigned)n < GP_AMD_POINTERS_MAX ? (unsigned)n : GP_AMD_POINTERS_MAX);
 	if (n < 0 && t->prepare && !t->leaving && !t->target)
 		ask_for_session(h, t);
 	pthread_mutex_unlock(&h->requests.lock);

@@ -51,7 +51,7 @@ static int make_room(struct gp_amd_session *s, unsigned n)
 
 /* Queue ids are reused. The same queue also has the same ring. */
 static const struct gp_amd_queue *find_same(const struct gp_amd_session *s,
-                                            const struct kfd_queue_snapshot_entry *entry)
+					    const struct kfd_queue_snapshot_entry *entry)
 {
 	for (unsigned i = 0; i < s->nqueues; i++) {
 		const struct kfd_queue_snapshot_entry *is = &s->queue[i].is;
@@ -74,14 +74,14 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 
 		changed |= !same;
 		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 |
-		                           (uint32_t)same->blamed << 2
-		                : 0;
+					   (uint32_t)same->blamed << 2
+				: 0;
 	}
 	for (unsigned i = 0; i < n; i++)
 		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i],
-		                                    .suspended = s->id[i] & 1,
-		                                    .doubtful = s->id[i] & 2,
-		                                    .blamed = s->id[i] & 4};
+						    .suspended = s->id[i] & 1,
+						    .doubtful = s->id[i] & 2,
+						    .blamed = s->id[i] & 4};
 	s->nqueues = n;
 	s->changed |= changed;
 }
@@ -189,7 +189,7 @@ int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *
 }
 
 static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
-                        uint32_t grace)
+			uint32_t grace)
 {
 	uint32_t n = gather(s, choice, false);
 	int r = n ? gp_kfd_suspend(s->kfd, s->pid, s->id, n, grace) : 0;
@@ -200,7 +200,7 @@ static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *ch
 }
 
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
-                           uint32_t grace)
+			   uint32_t grace)
 {
 	int r = suspend_once(s, choice, grace);
 
@@ -323,9 +323,9 @@ int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_
 	case KFD_RUNTIME_BUSY: return fail_slot_in_use(s, other, err);
 	case KFD_RUNTIME_ERROR:
 		return gp_fail(err, -EIO,
-		               "process %d cannot be suspended: the driver could not set up its "
-		               "GPU for it; the kernel's log says more",
-		               s->pid);
+			       "process %d cannot be suspended: the driver could not set up its "
+			       "GPU for it; the kernel's log says more",
+			       s->pid);
 	default:
 		return gp_fail(
 			err, -ENOTSUP,
@@ -345,7 +345,7 @@ static int link_to(struct gp_amd_session *s, struct gp_error *err)
 int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err)
 {
 	return gp_fail(err, code,
-	               "process %d does not use an AMD GPU; gpreempt ps lists those that do", pid);
+		       "process %d does not use an AMD GPU; gpreempt ps lists those that do", pid);
 }
 
 static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
@@ -354,22 +354,22 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
-		               "process %d is attached to another debugger or scheduler; end "
-		               "that first",
-		               s->pid);
+			       "process %d is attached to another debugger or scheduler; end "
+			       "that first",
+			       s->pid);
 	case -EBUSY:
 		return gp_fail(err, code,
-		               "process %d uses cooperative launches (GWS), which its GPU cannot "
-		               "suspend: start it without them, or leave it unmanaged",
-		               s->pid);
+			       "process %d uses cooperative launches (GWS), which its GPU cannot "
+			       "suspend: start it without them, or leave it unmanaged",
+			       s->pid);
 	case -ENODEV:
 		return gp_fail(err, code,
-		               "process %d can see a GPU that is too old to suspend: "
-		               "start it in a container without that GPU",
-		               s->pid);
+			       "process %d can see a GPU that is too old to suspend: "
+			       "start it in a container without that GPU",
+			       s->pid);
 	default:
 		return gp_fail(err, code, "the driver refuses to attach to process %d: %s", s->pid,
-		               gp_error_name(code));
+			       gp_error_name(code));
 	}
 }
 
@@ -394,12 +394,12 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	if (!r)
 		r = gp_amd_session_refresh(s);
 	return r < 0 ? gp_fail(err, r, "the queues of process %d cannot be read: %s", s->pid,
-	                       gp_error_name(r))
-	             : 0;
+			       gp_error_name(r))
+		     : 0;
 }
 
 int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
-                        struct gp_error *err)
+			struct gp_error *err)
 {
 	int r;
 
@@ -463,9 +463,9 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	free(s->entry);
 	free(s->id);
 	*s = (struct gp_amd_session){.kfd = -1,
-	                             .pid = s->pid,
-	                             .link = s->link,
-	                             .is_child = s->is_child,
-	                             .pidfd = s->pidfd,
-	                             .event_fd = -1};
+				     .pid = s->pid,
+				     .link = s->link,
+				     .is_child = s->is_child,
+				     .pidfd = s->pidfd,
+				     .event_fd = -1};
 }

@@ -63,7 +63,7 @@ struct gp_amd_session {
  * has a session).
  */
 int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
-                        struct gp_error *err);
+			struct gp_error *err);
 
 /* Whether the queues can be suspended: 0, or -errno with a sentence: -ENOTSUP (the runtime is not
  * enabled), -EBUSY (the hardware's only debug slot is in use), -EIO. `other`: the process for which
@@ -102,7 +102,7 @@ struct gp_amd_choice {
  * enabled).
  */
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
-                           uint32_t grace);
+			   uint32_t grace);
 
 /* Returns the number of resumed queues, or -errno. */
 int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice);

@@ -205,15 +205,15 @@ static int read_queue(pid_t pid, uint32_t id, struct gp_amd_sysfs_queue *queue)
 		char path[PATH_SIZE];
 
 		snprintf(path, sizeof path, "%s/proc/%d/queues/%u/%s", gp_amd_sysfs(), pid, id,
-		         files[i]);
+			 files[i]);
 		value[i] = read_number(path);
 		if (value[i] < 0)
 			return (int)value[i];
 	}
 	*queue = (struct gp_amd_sysfs_queue){.id = id,
-	                                     .gpu_id = (uint32_t)value[0],
-	                                     .size = (uint64_t)value[1],
-	                                     .type = (uint32_t)value[2]};
+					     .gpu_id = (uint32_t)value[0],
+					     .size = (uint64_t)value[1],
+					     .type = (uint32_t)value[2]};
 	return 0;
 }
 
@@ -257,7 +257,7 @@ int gp_amd_occupancy(pid_t pid, uint32_t gpu_id)
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof path, "%s/proc/%d/stats_%u/cu_occupancy", gp_amd_sysfs(), pid,
-	         gpu_id);
+		 gpu_id);
 	return (int)read_number(path);
 }
 

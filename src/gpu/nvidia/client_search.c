@@ -58,8 +58,8 @@ static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 		return false;
 	if (matters(class)) {
 		add_object(c, (struct gp_nv_object){.handle = handle,
-		                                    .class = class,
-		                                    .parent = gp_rm_parent(fd, c->handle, handle)});
+						    .class = class,
+						    .parent = gp_rm_parent(fd, c->handle, handle)});
 	}
 	return true;
 }
@@ -131,7 +131,7 @@ static void explore_named(struct gp_nv_client *c, int fd)
 		if (o.class == NV01_DEVICE_0) {
 			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_SUBDEVICE));
 			explore(c, fd,
-			        gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL_GROUP));
+				gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL_GROUP));
 		}
 		if (o.class == KEPLER_CHANNEL_GROUP_A && !has_channel(c, o.handle))
 			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL));
@@ -154,7 +154,7 @@ static const struct gp_nv_object *find_object(const struct gp_nv_client *c, uint
 }
 
 static const struct gp_nv_object *find_child(const struct gp_nv_client *c, uint32_t parent,
-                                             uint32_t class)
+					     uint32_t class)
 {
 	for (unsigned i = 0; i < c->nobjects; i++)
 		if (c->object[i].parent == parent && c->object[i].class == class)
@@ -205,7 +205,7 @@ static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_
 
 	if (!g->compute ||
 	    gp_rm_control(fd, c->handle, g->subdevice,
-	                  NV2080_CTRL_CMD_FIFO_GET_CHANNEL_GROUP_UNIQUE_ID_INFO, &ids, sizeof ids))
+			  NV2080_CTRL_CMD_FIFO_GET_CHANNEL_GROUP_UNIQUE_ID_INFO, &ids, sizeof ids))
 		return;
 	g->ncontexts = ids.count < GP_NV_CHANNELS_MAX ? ids.count : GP_NV_CHANNELS_MAX;
 	memcpy(g->context_id, ids.channel_id, g->ncontexts * sizeof *g->context_id);
@@ -225,7 +225,7 @@ static bool read_group(const struct gp_nv_client *c, int fd, struct gp_nv_group 
 	if (gp_rm_control(fd, c->handle, sub->handle, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof id) ||
 	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info) ||
 	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_TIMESLICE, &slice,
-	                  sizeof slice))
+			  sizeof slice))
 		return false;
 	g->gpu_id = id.gpu_id;
 	g->tsg_id = info.tsg_id;
@@ -298,7 +298,7 @@ static bool is_gone(int fd, uint32_t client, uint32_t object)
 	if (fd < 0)
 		return false;
 	status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p,
-	                       sizeof p);
+			       sizeof p);
 	return status == NV_ERR_INVALID_CLIENT || status == NV_ERR_OBJECT_NOT_FOUND ||
 	       status == NV_ERR_INVALID_OBJECT_HANDLE;
 }
@@ -320,7 +320,7 @@ static bool drop_unseen_groups(struct gp_nv_target *t)
 		const struct gp_nv_group *g = &t->group[i];
 
 		if (g->seen || (knows_client(t, g->client) &&
-		                !is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
+				!is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
 			t->group[kept++] = *g;
 	}
 	t->ngroups = kept;

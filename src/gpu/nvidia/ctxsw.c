@@ -47,7 +47,7 @@ static uint32_t alloc_memory(const struct gp_rm *rm, uint32_t *handle, uint64_t 
 	};
 
 	return gp_rm_alloc(rm->fd, rm->client, rm->client, handle, NV_MEMORY_NO_DEVICE, &p,
-	                   sizeof p);
+			   sizeof p);
 }
 
 /* A file carries one mapping, so each mapping opens a file, and closes it after mmap. */
@@ -67,7 +67,7 @@ static uint32_t map_memory(const struct gp_rm *rm, uint32_t handle, size_t size,
 	if (fd < 0)
 		return GP_RM_ERRNO | (uint32_t)errno;
 	status = ioctl(rm->fd, NV_ESC_RM_MAP_MEMORY, &m) < 0 ? GP_RM_ERRNO | (uint32_t)errno
-	                                                     : m.status;
+							     : m.status;
 	if (!status) {
 		*address = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 		if (*address == MAP_FAILED) {
@@ -92,7 +92,7 @@ static uint32_t make_buffer(struct gp_ctxsw *c)
 	};
 
 	return gp_rm_alloc(rm->fd, rm->client, rm->client, &c->buffer, NV_EVENT_BUFFER, &p,
-	                   sizeof p);
+			   sizeof p);
 }
 
 static uint32_t start_recording(struct gp_ctxsw *c)
@@ -108,11 +108,11 @@ static uint32_t start_recording(struct gp_ctxsw *c)
 	uint32_t status;
 
 	status = gp_rm_control(rm->fd, rm->client, rm->subdevice,
-	                       NV2080_CTRL_CMD_GR_FECS_BIND_EVTBUF_FOR_UID_V2, &bind, sizeof bind);
+			       NV2080_CTRL_CMD_GR_FECS_BIND_EVTBUF_FOR_UID_V2, &bind, sizeof bind);
 	if (!status)
 		status = gp_rm_control(rm->fd, rm->client, c->buffer,
-		                       NV90CD_CTRL_CMD_EVENT_BUFFER_ENABLE_EVENT, &enable,
-		                       sizeof enable);
+				       NV90CD_CTRL_CMD_EVENT_BUFFER_ENABLE_EVENT, &enable,
+				       sizeof enable);
 	return status;
 }
 
@@ -123,8 +123,8 @@ int gp_ctxsw_open(struct gp_ctxsw *c, const struct gp_rm *rm, struct gp_error *e
 	*c = (struct gp_ctxsw){.rm = rm};
 	if (!rm->subdevice)
 		return gp_fail(err, -ENOTSUP,
-		               "context switches cannot be seen without the GPU's "
-		               "device file");
+			       "context switches cannot be seen without the GPU's "
+			       "device file");
 	status = alloc_memory(rm, &c->header_memory, HEADER_SIZE);
 	if (!status)
 		status = alloc_memory(rm, &c->record_memory, RECORD_SIZE);
@@ -139,7 +139,7 @@ int gp_ctxsw_open(struct gp_ctxsw *c, const struct gp_rm *rm, struct gp_error *e
 	if (status) {
 		gp_ctxsw_close(c);
 		return gp_fail(err, gp_rm_errno(status), "context switches cannot be seen: %s",
-		               gp_rm_status_name(status));
+			       gp_rm_status_name(status));
 	}
 	c->ring =
 		(struct gp_ctxsw_ring){.header = c->header, .record = c->record, .count = RECORDS};
@@ -169,5 +169,5 @@ void gp_ctxsw_close(struct gp_ctxsw *c)
 uint32_t gp_ctxsw_flush(struct gp_ctxsw *c)
 {
 	return gp_rm_control(c->rm->fd, c->rm->client, c->buffer,
-	                     NV90CD_CTRL_CMD_EVENT_BUFFER_FLUSH, NULL, 0);
+			     NV90CD_CTRL_CMD_EVENT_BUFFER_FLUSH, NULL, 0);
 }

@@ -27,7 +27,7 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 	if (gp_pidfd_ended(t->pidfd) || !gp_nv_group_verify(t, g))
 		return NV_ERR_OBJECT_NOT_FOUND;
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
-	                       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
+			       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
 	if (!status) {
 		g->slice_us = slice_us;
 		g->slice_is_ours = slice_us != g->slice_found_us;
@@ -47,7 +47,7 @@ uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned 
 		return NV_ERR_OBJECT_NOT_FOUND;
 	g->mode_is_ours = true;
 	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->subdevice,
-	                     NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &p, sizeof p);
+			     NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &p, sizeof p);
 }
 
 uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level)
@@ -56,7 +56,7 @@ uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *
 	uint32_t status;
 
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
-	                       NVA06C_CTRL_CMD_GET_INTERLEAVE_LEVEL, &p, sizeof p);
+			       NVA06C_CTRL_CMD_GET_INTERLEAVE_LEVEL, &p, sizeof p);
 	*level = p.level;
 	return status;
 }
@@ -69,8 +69,8 @@ static uint32_t send(const struct gp_nv_group_ref *via, struct nv2080_disable_ch
 	if (gp_pidfd_ended(via->target->pidfd))
 		return NV_ERR_INVALID_CLIENT;
 	return gp_rm_control(gp_nv_file(via->target, via->group->client), via->group->client,
-	                     via->group->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, p,
-	                     sizeof *p);
+			     via->group->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, p,
+			     sizeof *p);
 }
 
 /* Switches the groups whose status is 0, with as few calls as possible. */

@@ -72,7 +72,7 @@ static void fill_info(struct gp_nv_gpu *d, unsigned index)
 	snprintf(info->name, sizeof info->name, "%s #%u", name, index);
 	memcpy(info->bus, d->pci, sizeof info->bus);
 	info->caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_PREEMPT_MODE |
-	             (d->has_ctxsw || d->has_use ? GP_CAP_ACTIVITY : 0);
+		     (d->has_ctxsw || d->has_use ? GP_CAP_ACTIVITY : 0);
 	info->max_held = HELD_MAX;
 	info->slice_default_us = GP_NV_SLICE_DEFAULT_US;
 	info->slice_min_us = 1;
@@ -284,7 +284,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 		o->held = t->held;
 		o->slice_us = t->slice_us;
 		o->under_way = (uint8_t)((t->holds_queued ? GP_UNDER_WAY_HOLD : 0) |
-		                         (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
+					 (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
 		o->failed = t->hold_failed ? t->hold_failed : t->slice_failed;
 		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
 		describe_use(t, now_ns, o);
@@ -315,7 +315,7 @@ static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_act
 }
 
 static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_action *a,
-                   unsigned n)
+		   unsigned n)
 {
 	struct gp_nv_gpu *d = of(gpu);
 
@@ -328,11 +328,11 @@ static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_a
 }
 
 static int nv_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-                  unsigned n)
+		  unsigned n)
 {
 	static const enum gp_nv_request_kind request[] = {[GP_ACT_HOLD] = GP_NV_HOLD,
-	                                                  [GP_ACT_RELEASE] = GP_NV_RELEASE,
-	                                                  [GP_ACT_SLICE] = GP_NV_SLICE};
+							  [GP_ACT_RELEASE] = GP_NV_RELEASE,
+							  [GP_ACT_SLICE] = GP_NV_SLICE};
 
 	(void)now_ns;
 	return ask_all(gpu, request[kind], a, n);
@@ -372,7 +372,7 @@ static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct g
 }
 
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	struct gp_nv_call call = {
 		.kind = GP_NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
@@ -381,7 +381,7 @@ static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_see
 }
 
 static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-                     unsigned max, struct gp_error *err)
+		     unsigned max, struct gp_error *err)
 {
 	struct gp_nv_call call = {
 		.kind = GP_NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
@@ -420,9 +420,9 @@ static int make_visible(unsigned index, const char *name, const char *bus, struc
 	(void)index;
 	if (r)
 		return gp_fail(err, -ENOTSUP,
-		               "the id of %s cannot be read (%s); set CUDA_VISIBLE_DEVICES instead "
-		               "of --gpu",
-		               name, gp_error_name(r));
+			       "the id of %s cannot be read (%s); set CUDA_VISIBLE_DEVICES instead "
+			       "of --gpu",
+			       name, gp_error_name(r));
 	return setenv("CUDA_VISIBLE_DEVICES", uuid, 1) ? -errno : 0;
 }
 

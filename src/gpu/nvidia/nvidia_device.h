@@ -171,12 +171,12 @@ void gp_nv_publish_seen(struct gp_nv_gpu *d);
 
 /* Fills in the state of a task from its groups. `key` and `queue` are set. */
 void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                         struct gp_nv_task *t);
+			 struct gp_nv_task *t);
 
 /* Whether a compute group of this GPU belongs to the task `queue`. The main task, GP_QUEUE_ALL, has
  * every group that is not a task of its own. */
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                      const struct gp_nv_group *g, uint32_t queue);
+		      const struct gp_nv_group *g, uint32_t queue);
 
 /* processes.c */
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key);

@@ -22,8 +22,8 @@ static void check_version(const struct gp_reporter *to, const struct gp_rm *rm)
 		gp_report(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
 	else
 		gp_report(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
-		          "NVIDIA driver %s was not tested",
-		          *rm->version ? rm->version : "(unknown)");
+			  "NVIDIA driver %s was not tested",
+			  *rm->version ? rm->version : "(unknown)");
 }
 
 static void check_sources(const struct gp_reporter *to, const struct gp_rm *rm)
@@ -33,23 +33,23 @@ static void check_sources(const struct gp_reporter *to, const struct gp_rm *rm)
 
 	if (rm->diag)
 		gp_report(to, GP_FINDING_OK, "holds", NULL,
-		          "the hardware confirms that a channel is held or runs");
+			  "the hardware confirms that a channel is held or runs");
 	else
 		gp_report(to, GP_FINDING_NOTE, "holds", NULL,
-		          "the driver reports holds; the hardware does not confirm them");
+			  "the driver reports holds; the hardware does not confirm them");
 	if (!gp_ctxsw_open(&ctxsw, rm, &err)) {
 		gp_ctxsw_close(&ctxsw);
 		gp_report(to, GP_FINDING_OK, "activity", NULL,
-		          "run times are measured from the firmware's records of context switches");
+			  "run times are measured from the firmware's records of context switches");
 	} else {
 		gp_report(to, GP_FINDING_NOTE, "activity",
-		          geteuid() ? "run as root to see every process's switches" : NULL, "%s",
-		          err.text);
+			  geteuid() ? "run as root to see every process's switches" : NULL, "%s",
+			  err.text);
 	}
 }
 
 static void check_nvml_device(const struct gp_reporter *to, struct gp_nvml *nvml, const char *pci,
-                              void **device)
+			      void **device)
 {
 	char name[64];
 	int mig;
@@ -61,12 +61,12 @@ static void check_nvml_device(const struct gp_reporter *to, struct gp_nvml *nvml
 		gp_report(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
 	if (gp_nvml_use(nvml, *device, 0, NULL, 0) < 0)
 		gp_report(to, GP_FINDING_NOTE, "utilisation", NULL,
-		          "NVML does not report the use of this GPU by process");
+			  "NVML does not report the use of this GPU by process");
 	mig = gp_nvml_mig_instances(nvml, *device);
 	if (mig >= 0)
 		gp_report(to, GP_FINDING_WARNING, "mig",
-		          "instances are isolated by hardware; gpreempt schedules inside one",
-		          "MIG is on, with %d instances: gpreempt was not tested with it", mig);
+			  "instances are isolated by hardware; gpreempt schedules inside one",
+			  "MIG is on, with %d instances: gpreempt was not tested with it", mig);
 }
 
 static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
@@ -78,7 +78,7 @@ static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
 
 	if (!nvml)
 		gp_report(to, GP_FINDING_NOTE, "nvml", "install the driver's libnvidia-ml",
-		          "names, memory and utilisation are not known: %s", why);
+			  "names, memory and utilisation are not known: %s", why);
 	for (int i = 0; i < n; i++) {
 		struct gp_error err = {0};
 		void *device = NULL;
@@ -93,15 +93,15 @@ static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
 			gp_report(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
 		if (gp_rm_open_gpu(&rm, id[i], &err))
 			gp_report(to, GP_FINDING_NOTE, "activity",
-			          "check that /dev/nvidiaN exists and that this user may read it",
-			          "%s", err.text);
+				  "check that /dev/nvidiaN exists and that this user may read it",
+				  "%s", err.text);
 		else
 			check_sources(to, &rm);
 		gp_rm_close(&rm);
 	}
 	if (n == 0)
 		gp_report(to, GP_FINDING_MISSING, "gpu", NULL,
-		          "the NVIDIA driver is loaded, but it has no GPU");
+			  "the NVIDIA driver is loaded, but it has no GPU");
 	gp_nvml_close(nvml);
 }
 
@@ -114,10 +114,10 @@ void gp_nv_doctor(gp_finding_fn *say, void *arg)
 
 	if (r) {
 		gp_report(&to, GP_FINDING_MISSING, "driver",
-		          r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
-		                         "device in"
-		                       : "make the file readable and writable for this user",
-		          "%s", err.text);
+			  r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
+					 "device in"
+				       : "make the file readable and writable for this user",
+			  "%s", err.text);
 		return;
 	}
 	check_version(&to, &rm);

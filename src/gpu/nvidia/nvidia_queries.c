@@ -27,7 +27,7 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
 		call->question.result =
 			gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
-		                call->pid);
+				call->pid);
 		return NULL;
 	}
 	p->settled = true; /* a command names the process: its slice is taken as it is */
@@ -44,13 +44,13 @@ static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		return call->question.result;
 	if (!gp_nv_has_task(d, p, call->queue_id))
 		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
-		               call->pid, call->queue_id);
+			       call->pid, call->queue_id);
 	for (i = 0; i < p->nsplits; i++)
 		if (p->split[i] == call->queue_id)
 			break;
 	if (i == GP_NV_SPLITS_MAX)
 		return gp_fail(call->err, -ENOSPC,
-		               "too many queues of process %d are tasks of their own", call->pid);
+			       "too many queues of process %d are tasks of their own", call->pid);
 	if (i == p->nsplits)
 		p->split[p->nsplits++] = call->queue_id;
 	pthread_mutex_lock(&d->requests.lock);

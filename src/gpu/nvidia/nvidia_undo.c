@@ -119,7 +119,7 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 
 /* Opens a target and finds its groups. 0 or -errno. The caller closes the target after 0. */
 static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct record *r,
-                            struct gp_error *err)
+			    struct gp_error *err)
 {
 	int code = gp_nv_target_open(t, pid, err);
 
@@ -185,9 +185,9 @@ static int replay_on_heir(const struct gp_undo *undo, const struct record *r, st
 		return gp_fail(err, -ESRCH, "process %d has ended", undo->pid);
 	if (h.status)
 		return gp_fail(err, gp_rm_errno(h.status),
-		               "the process that inherited the queues of process %d cannot be put "
-		               "back: %s",
-		               undo->pid, gp_rm_status_name(h.status));
+			       "the process that inherited the queues of process %d cannot be put "
+			       "back: %s",
+			       undo->pid, gp_rm_status_name(h.status));
 	return 0;
 }
 
@@ -200,7 +200,7 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 
 	if (undo->size != sizeof r)
 		return gp_fail(err, -EINVAL, "the undo record of process %d has a wrong size",
-		               undo->pid);
+			       undo->pid);
 	memcpy(&r, undo->data, sizeof r);
 	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
@@ -213,7 +213,7 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	gp_nv_target_close(&t);
 	if (status)
 		return gp_fail(err, gp_rm_errno(status), "process %d cannot be put back: %s",
-		               undo->pid, gp_rm_status_name(status));
+			       undo->pid, gp_rm_status_name(status));
 	return 0;
 }
 
@@ -239,6 +239,6 @@ int gp_nv_release_process(pid_t pid, struct gp_error *err)
 	gp_nv_target_close(&t);
 	if (status)
 		return gp_fail(err, gp_rm_errno(status), "process %d cannot be released: %s", pid,
-		               gp_rm_status_name(status));
+			       gp_rm_status_name(status));
 	return groups;
 }

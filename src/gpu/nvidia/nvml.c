@@ -91,12 +91,12 @@ struct gp_nvml *gp_nvml_open(char *why, unsigned size)
 	}
 	find_functions(n);
 	r = n->init && n->shutdown && n->device_count && n->device_by_index && n->device_pci
-	            ? n->init()
-	            : -1;
+		    ? n->init()
+		    : -1;
 	if (r == NVML_SUCCESS)
 		return n;
 	snprintf(why, size, "%s",
-	         r > 0 && n->error_string ? n->error_string(r) : "the library lacks functions");
+		 r > 0 && n->error_string ? n->error_string(r) : "the library lacks functions");
 	dlclose(n->library);
 	free(n);
 	return NULL;
@@ -156,7 +156,7 @@ int gp_nvml_mig_instances(struct gp_nvml *n, void *device)
 #define SAMPLES_MAX 1024
 
 int gp_nvml_use(struct gp_nvml *n, void *device, uint64_t since_us, struct gp_nvml_use *use,
-                unsigned max)
+		unsigned max)
 {
 	struct process_sample *sample;
 	unsigned count = SAMPLES_MAX, kept = 0;

@@ -33,7 +33,7 @@ struct gp_nvml_use {
 /* Samples newer than `since_us`, one for each process and window. Returns their number (0: nothing
  * new), or -errno. */
 int gp_nvml_use(struct gp_nvml *n, void *device, uint64_t since_us, struct gp_nvml_use *use,
-                unsigned max);
+		unsigned max);
 
 struct gp_nvml_memory {
 	uint32_t pid;

@@ -43,7 +43,7 @@ bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, ui
 }
 
 void gp_nv_describe_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split,
-                         struct gp_seen *out)
+			 struct gp_seen *out)
 {
 	uint64_t memory = 0;
 
@@ -191,7 +191,7 @@ static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indice
 	 * groups do not justify a long search: a process makes its clients at about the same
 	 * time. */
 	p->searching = more && (p->target.searched < GP_NV_SEARCH_QUICK ||
-	                        (wants_to_compute(p) && !gp_nv_computes(&p->target)));
+				(wants_to_compute(p) && !gp_nv_computes(&p->target)));
 	p->search_ns = 0;
 	/* The search for a known task pauses: other processes have ended or are unexamined. */
 	if (p->target.searched >= GP_NV_SEARCH_QUICK || gp_nv_computes(&p->target))

@@ -18,7 +18,7 @@ bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, ui
 /* The task as scan reports it. `split` 0 is the main task, 1 the first split queue. Caller holds
  * d->requests.lock. */
 void gp_nv_describe_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split,
-                         struct gp_seen *out);
+			 struct gp_seen *out);
 
 /* Examines the process now. */
 void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns);

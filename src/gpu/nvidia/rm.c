@@ -55,7 +55,7 @@ bool gp_rm_is_control_fd(int fd)
 }
 
 static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
-                             uint32_t size)
+			     uint32_t size)
 {
 	struct nv_rm_control c = {
 		.client = client,
@@ -72,7 +72,7 @@ static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t 
 }
 
 uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
-                       uint32_t size)
+		       uint32_t size)
 {
 	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
 	uint32_t status = control_once(fd, client, object, cmd, params, size);
@@ -108,7 +108,7 @@ uint32_t gp_rm_child(int fd, uint32_t client, uint32_t parent, uint32_t kind)
 	struct nv0000_child_handle p = {.parent = parent, .kind = kind};
 
 	if (gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE, &p,
-	                  sizeof p))
+			  sizeof p))
 		return 0;
 	return p.object;
 }
@@ -175,7 +175,7 @@ int gp_rm_errno(uint32_t status)
 }
 
 uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle, uint32_t class,
-                     void *params, uint32_t size)
+		     void *params, uint32_t size)
 {
 	struct nv_rm_alloc a = {
 		.root = client,
@@ -214,11 +214,11 @@ static void read_version(struct gp_rm *rm)
 	uint32_t status;
 
 	status = gp_rm_control(rm->fd, rm->client, rm->client,
-	                       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v, sizeof v);
+			       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v, sizeof v);
 	if (status)
 		status = gp_rm_control(rm->fd, rm->client, rm->client,
-		                       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v,
-		                       NV0000_BUILD_VERSION_SIZE_OLD);
+				       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v,
+				       NV0000_BUILD_VERSION_SIZE_OLD);
 	v.driver_version[sizeof v.driver_version - 1] = 0;
 	snprintf(rm->version, sizeof rm->version, "%.31s", status ? "" : v.driver_version);
 }
@@ -231,7 +231,7 @@ int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
 	*rm = (struct gp_rm){.fd = open(path, O_RDWR | O_CLOEXEC), .gpu_fd = -1};
 	if (rm->fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
 		return gp_fail(err, -ENODEV, "no NVIDIA driver here (%s: %s)", path,
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	if (rm->fd < 0)
 		return gp_fail(err, -errno, "cannot open %s: %s", path, gp_error_name(-errno));
 	status = make_client(rm->fd, &rm->client);
@@ -239,8 +239,8 @@ int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
 		close(rm->fd);
 		rm->fd = -1;
 		return gp_fail(err, gp_rm_errno(status),
-		               "the NVIDIA driver refuses a client on %s: %s", path,
-		               gp_rm_status_name(status));
+			       "the NVIDIA driver refuses a client on %s: %s", path,
+			       gp_rm_status_name(status));
 	}
 	read_version(rm);
 	return 0;
@@ -273,11 +273,11 @@ int gp_rm_gpus(const struct gp_rm *rm, uint32_t gpu_id[32])
 
 	memset(&p, 0xff, sizeof p);
 	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_PROBED_IDS,
-	                       &p, sizeof p);
+			       &p, sizeof p);
 	if (status == NV_ERR_INVALID_ARGUMENT || status == NV_ERR_INVALID_PARAM_STRUCT)
 		status = gp_rm_control(rm->fd, rm->client, rm->client,
-		                       NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, &p,
-		                       NV0000_PROBED_IDS_SIZE_OLD);
+				       NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, &p,
+				       NV0000_PROBED_IDS_SIZE_OLD);
 	if (status)
 		return gp_rm_errno(status);
 	while (n < 32 && p.gpu_id[n] != NV0000_CTRL_GPU_INVALID_ID) {
@@ -292,7 +292,7 @@ bool gp_rm_pci(const struct gp_rm *rm, uint32_t gpu_id, char out[16])
 	struct nv0000_pci_info p = {.gpu_id = gpu_id};
 
 	if (gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &p,
-	                  sizeof p))
+			  sizeof p))
 		return false;
 	snprintf(out, 16, "%04x:%02x:%02x.0", p.domain & 0xffff, p.bus & 0xff, p.slot & 0xff);
 	return true;
@@ -330,18 +330,18 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
 	gp_rm_pci(rm, gpu_id, pci);
 	rm->gpu_fd = open_gpu_file(pci); /* RM allocates no device without it */
 	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2,
-	                       &id, sizeof id);
+			       &id, sizeof id);
 	device.device_id = id.device_instance;
 	subdevice.subdevice_id = id.subdevice_instance;
 	if (!status)
 		status = gp_rm_alloc(rm->fd, rm->client, rm->client, &rm->device, NV01_DEVICE_0,
-		                     &device, sizeof device);
+				     &device, sizeof device);
 	if (!status)
 		status = gp_rm_alloc(rm->fd, rm->client, rm->device, &rm->subdevice,
-		                     NV20_SUBDEVICE_0, &subdevice, sizeof subdevice);
+				     NV20_SUBDEVICE_0, &subdevice, sizeof subdevice);
 	if (status)
 		return gp_fail(err, gp_rm_errno(status), "the driver gives no access to GPU %s: %s",
-		               pci, gp_rm_status_name(status));
+			       pci, gp_rm_status_name(status));
 	gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL, 0);
 	return 0;
 }
@@ -350,7 +350,7 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
 int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
 {
 	static const uint32_t compute_class[] = {0xcec0, 0xcdc0, 0xcbc0, 0xc9c0,
-	                                         0xc7c0, 0xc6c0, 0xc5c0, 0xc3c0};
+						 0xc7c0, 0xc6c0, 0xc5c0, 0xc3c0};
 
 	if (!rm->subdevice)
 		return -ENOTSUP;
@@ -361,7 +361,7 @@ int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
 		pids->id = compute_class[i];
 		pids->count = 0;
 		status = gp_rm_control(rm->fd, rm->client, rm->subdevice,
-		                       NV2080_CTRL_CMD_GPU_GET_PIDS, pids, sizeof *pids);
+				       NV2080_CTRL_CMD_GPU_GET_PIDS, pids, sizeof *pids);
 		if (status)
 			return gp_rm_errno(status);
 		if (pids->count && pids->count <= NV2080_GET_PIDS_MAX)
@@ -378,7 +378,7 @@ int gp_rm_is_enabled(const struct gp_rm *rm, uint32_t client, uint32_t channel)
 	if (!rm->diag)
 		return -ENOTSUP;
 	status = gp_rm_control(rm->fd, rm->client, rm->diag, NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE,
-	                       &state, sizeof state);
+			       &state, sizeof state);
 	return status ? gp_rm_errno(status) : state.enabled;
 }
 
@@ -397,7 +397,7 @@ bool gp_rm_clock_offset(const struct gp_rm *rm, int64_t *offset_ns)
 
 	if (!rm->subdevice ||
 	    gp_rm_control(rm->fd, rm->client, rm->subdevice,
-	                  NV2080_CTRL_CMD_TIMER_GET_GPU_CPU_TIME_CORRELATION_INFO, &c, sizeof c))
+			  NV2080_CTRL_CMD_TIMER_GET_GPU_CPU_TIME_CORRELATION_INFO, &c, sizeof c))
 		return false;
 	*offset_ns = (int64_t)(c.sample[0].cpu_ns - c.sample[0].gpu_ns) + raw_to_monotonic;
 	return true;

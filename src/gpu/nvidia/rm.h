@@ -30,7 +30,7 @@ bool gp_rm_is_control_fd(int fd);
 
 /* One control call. Returns the status. After BUSY_RETRY the call is repeated for up to 5 ms. */
 uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
-                       uint32_t size);
+		       uint32_t size);
 
 /* Class or parent of an object; 0 if the client has no such object or belongs to another file. */
 uint32_t gp_rm_class(int fd, uint32_t client, uint32_t object);
@@ -41,7 +41,7 @@ uint32_t gp_rm_child(int fd, uint32_t client, uint32_t parent, uint32_t kind);
 
 /* Makes an object; *handle 0 lets RM choose. Returns the status. */
 uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle, uint32_t class,
-                     void *params, uint32_t size);
+		     void *params, uint32_t size);
 uint32_t gp_rm_free(int fd, uint32_t client, uint32_t parent, uint32_t handle);
 
 /* "NV_ERR_GPU_IS_LOST", or the number in hexadecimal in a buffer of the calling thread. */

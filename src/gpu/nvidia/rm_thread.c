@@ -30,7 +30,7 @@ static uint64_t now(void)
 }
 
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                      const struct gp_nv_group *g, uint32_t queue)
+		      const struct gp_nv_group *g, uint32_t queue)
 {
 	if (!g->compute || g->gpu_id != d->gpu_id)
 		return false;
@@ -44,7 +44,7 @@ bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 
 /* The slice to report: the requested one if every group has it, else one that differs. */
 static uint32_t slice_of(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                         const struct gp_nv_task *t)
+			 const struct gp_nv_task *t)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
@@ -70,7 +70,7 @@ static void note_released(struct gp_nv_task *t)
 }
 
 void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                         struct gp_nv_task *t)
+			 struct gp_nv_task *t)
 {
 	unsigned groups = 0, disabled = 0;
 
@@ -95,14 +95,14 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 
 /* Maps the ids in the records of context switches to the task. */
 static void note_contexts(struct gp_nv_gpu *d, const struct gp_nv_process *p,
-                          const struct gp_nv_task *t)
+			  const struct gp_nv_task *t)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
 		for (unsigned k = 0; gp_nv_is_of_task(d, p, g, t->queue) && k < g->ncontexts; k++)
 			gp_table_put(&d->by_context, g->context_id[k],
-			             (uint64_t)t->generation << 32 | (uint64_t)(t - d->task));
+				     (uint64_t)t->generation << 32 | (uint64_t)(t - d->task));
 	}
 }
 
@@ -163,8 +163,8 @@ static unsigned take_batch(struct gp_nv_gpu *d, struct action *batch)
 		if (n && r->kind != batch[0].request.kind)
 			break;
 		batch[n++] = (struct action){.request = *r,
-		                             .key = d->task[r->handle].key,
-		                             .queue = d->task[r->handle].queue};
+					     .key = d->task[r->handle].key,
+					     .queue = d->task[r->handle].queue};
 		gp_requests_drop_first(&d->requests);
 	}
 	pthread_mutex_unlock(&d->requests.lock);
@@ -210,7 +210,7 @@ static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, 
 			}
 			whose[refs] = i;
 			ref[refs++] = (struct gp_nv_group_ref){.target = &p->target,
-			                                       .group = &p->target.group[k]};
+							       .group = &p->target.group[k]};
 		}
 		if (!batch[i].status && refs == before)
 			batch[i].status = NV_ERR_OBJECT_NOT_FOUND;
@@ -238,7 +238,7 @@ static void set_each(struct gp_nv_gpu *d, struct action *a)
 			continue;
 		any = true;
 		status = a->request.kind == GP_NV_MODE ? gp_nv_set_mode(t, g, a->request.value)
-		                                       : gp_nv_set_slice(t, g, slice_us);
+						       : gp_nv_set_slice(t, g, slice_us);
 		if (status)
 			a->status = status;
 	}
@@ -278,8 +278,8 @@ static void publish_outcome(struct gp_nv_gpu *d, struct action *batch, unsigned 
 			continue;
 		publish_task(d, batch[i].process, t);
 		gp_nv_refresh_soon(batch[i].process, batch[i].status,
-		                   batch[i].request.kind == GP_NV_HOLD ||
-		                           batch[i].request.kind == GP_NV_RELEASE);
+				   batch[i].request.kind == GP_NV_HOLD ||
+					   batch[i].request.kind == GP_NV_RELEASE);
 	}
 	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);

@@ -72,14 +72,14 @@ static void assume_idle(struct gp_nv_task *t)
 
 /* Judges by a window of context switches. `turns`: several tasks took turns in it. */
 static void judge_by_switches(const struct gp_nv_gpu *d, struct gp_nv_task *t, bool turns,
-                              uint64_t now_ns)
+			      uint64_t now_ns)
 {
 	bool worked = t->scheduled != t->window_scheduled;
 	bool free =
 		t->released_since_ns < now_ns && now_ns - t->released_since_ns >= GP_NV_WINDOW_NS;
 	/* NVML's windows are older and longer, so the task must have been free then. */
 	bool seen_idle = !t->percent && d->has_use && d->busy < FREE_PERCENT &&
-	                 was_free(t, t->percent_ns, t->percent_ns + GP_NV_USE_NS);
+			 was_free(t, t->percent_ns, t->percent_ns + GP_NV_USE_NS);
 
 	t->window_scheduled = t->scheduled;
 	t->run_at_ns = now_ns;

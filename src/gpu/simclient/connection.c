@@ -50,8 +50,8 @@ static int connect_to(const char *path, struct gp_error *err)
 	close(fd);
 	if (r == -ENODEV)
 		return gp_fail(err, r,
-		               "there is no simulated GPU at %s: start one with gpreempt-simgpu",
-		               path);
+			       "there is no simulated GPU at %s: start one with gpreempt-simgpu",
+			       path);
 	return gp_fail(err, r, "cannot reach the simulated GPU at %s: %s", path, gp_error_name(r));
 }
 
@@ -85,9 +85,9 @@ static ssize_t receive(int s, struct gp_simgpu_welcome *w, int fd[2])
 	} control;
 	struct iovec data = {.iov_base = w, .iov_len = sizeof *w};
 	struct msghdr m = {.msg_iov = &data,
-	                   .msg_iovlen = 1,
-	                   .msg_control = &control,
-	                   .msg_controllen = sizeof control};
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof control};
 	ssize_t n;
 
 	do
@@ -100,7 +100,7 @@ static ssize_t receive(int s, struct gp_simgpu_welcome *w, int fd[2])
 }
 
 static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hello,
-                     struct gp_simgpu_welcome *w, int fd[2], struct gp_error *err)
+		     struct gp_simgpu_welcome *w, int fd[2], struct gp_error *err)
 {
 	ssize_t n = send(s, hello, sizeof *hello, MSG_NOSIGNAL);
 
@@ -108,12 +108,12 @@ static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hell
 	n = n < 0 ? -errno : receive(s, w, fd);
 	if (n < 0)
 		return gp_fail(err, n == -EAGAIN ? -ETIMEDOUT : (int)n,
-		               "the simulated GPU at %s does not answer: %s", path,
-		               gp_error_name(n == -EAGAIN ? -ETIMEDOUT : (int)n));
+			       "the simulated GPU at %s does not answer: %s", path,
+			       gp_error_name(n == -EAGAIN ? -ETIMEDOUT : (int)n));
 	if (n != sizeof *w || w->kind != GP_SIMGPU_WELCOME || w->version != GP_SIMGPU_VERSION ||
 	    w->devices > GP_SIMGPU_DEVICES || w->status > 0)
 		return gp_fail(err, -EPROTO,
-		               "the server at %s is not a gpreempt-simgpu of this version", path);
+			       "the server at %s is not a gpreempt-simgpu of this version", path);
 	w->text[sizeof w->text - 1] = 0;
 	if (w->status)
 		return gp_fail(err, w->status, "%s", *w->text ? w->text : gp_error_name(w->status));
@@ -121,7 +121,7 @@ static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hell
 }
 
 int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
-                      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
+		      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
 {
 	int s = connect_to(path, err), got[2] = {-1, -1}, r;
 

@@ -15,7 +15,7 @@ const char *gp_simgpu_path(char *out, size_t size);
  * server), -EPROTO (invalid answer), or the status in WELCOME. `fd`, if not NULL, receives the
  * descriptors of the state and of the eventfd. */
 int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
-                      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err);
+		      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err);
 
 /* The number of devices, or -errno. */
 int gp_simgpu_devices(const char *path, struct gp_error *err);

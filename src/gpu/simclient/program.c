@@ -21,10 +21,10 @@ static int lost_or(int code)
 int gp_simgpu_submit(int fd, uint64_t tag, uint32_t kernels, uint64_t kernel_ns, uint64_t gap_ns)
 {
 	struct gp_simgpu_submit m = {.kind = GP_SIMGPU_SUBMIT,
-	                             .kernels = kernels,
-	                             .tag = tag,
-	                             .kernel_ns = kernel_ns,
-	                             .gap_ns = gap_ns};
+				     .kernels = kernels,
+				     .tag = tag,
+				     .kernel_ns = kernel_ns,
+				     .gap_ns = gap_ns};
 
 	return send(fd, &m, sizeof m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? lost_or(errno) : 0;
 }

@@ -146,7 +146,7 @@ struct gp_simgpu_state {
 	struct gp_gpu_info info;
 	uint64_t used;                            /* no slot at or after this index was ever used */
 	uint64_t answered[GP_SIMGPU_CONTROLLERS]; /* serial of the last packet that the state
-	                                             includes */
+						     includes */
 	struct gp_sim_slot place[GP_SIMGPU_CONTEXTS];
 };
 

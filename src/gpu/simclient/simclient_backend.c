@@ -153,7 +153,7 @@ static void observe_run(struct gp_simclient_task *t, uint64_t now_ns, struct gp_
 }
 
 static void observe_task(const struct gp_simclient_gpu *d, struct gp_simclient_task *t,
-                         uint64_t answered, uint64_t now_ns, struct gp_observation *o)
+			 uint64_t answered, uint64_t now_ns, struct gp_observation *o)
 {
 	struct gp_simgpu_context c;
 	uint32_t handle = o->handle;
@@ -173,7 +173,7 @@ static void observe_task(const struct gp_simclient_gpu *d, struct gp_simclient_t
 	o->pending = c.pending;
 	o->active_since_ns = not_after(c.active_since_ns, now_ns);
 	o->under_way = (uint8_t)(c.under_way | (t->hold_serial > answered ? GP_UNDER_WAY_HOLD : 0) |
-	                         (t->slice_serial > answered ? GP_UNDER_WAY_SLICE : 0));
+				 (t->slice_serial > answered ? GP_UNDER_WAY_SLICE : 0));
 	o->failed = c.hold_failed ? c.hold_failed : c.slice_failed;
 	o->scheduled = c.scheduled > t->base_scheduled ? c.scheduled - t->base_scheduled : 0;
 	o->on_at_ns = not_after(c.on_at_ns, now_ns);
@@ -198,23 +198,23 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *s
 }
 
 static bool is_possible(const struct gp_simclient_gpu *d, enum gp_act_kind kind,
-                        const struct gp_action *a)
+			const struct gp_action *a)
 {
 	const struct gp_gpu_info *info = &d->base.info;
 
 	if (kind != GP_ACT_SLICE)
 		return info->caps & GP_CAP_HOLD;
 	return info->caps & GP_CAP_SLICE && (!a->slice_us || (a->slice_us >= info->slice_min_us &&
-	                                                      a->slice_us <= info->slice_max_us));
+							      a->slice_us <= info->slice_max_us));
 }
 
 /* All targets go into one packet: the device does them in one call. */
 static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-               unsigned n)
+	       unsigned n)
 {
 	static const enum gp_simgpu_kind packet[] = {[GP_ACT_HOLD] = GP_SIMGPU_HOLD,
-	                                             [GP_ACT_RELEASE] = GP_SIMGPU_RELEASE,
-	                                             [GP_ACT_SLICE] = GP_SIMGPU_SLICE};
+						     [GP_ACT_RELEASE] = GP_SIMGPU_RELEASE,
+						     [GP_ACT_SLICE] = GP_SIMGPU_SLICE};
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	unsigned targets = 0;
 	int r = 0;
@@ -263,7 +263,7 @@ static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 		gp_fail(err, -EIO, "the simulated GPU at %s is gone", d->path);
 	else if (code)
 		gp_fail(err, code, "%s refuses the last action on process %d: %s",
-		        d->base.info.name, c->pid, gp_error_name(code));
+			d->base.info.name, c->pid, gp_error_name(code));
 }
 
 static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)

@@ -30,12 +30,12 @@ static int take_path(struct gp_simclient_gpu *d, const char *path)
 }
 
 int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_HELLO,
-	                                .version = GP_SIMGPU_VERSION,
-	                                .role = GP_SIMGPU_CONTROLS,
-	                                .device = index};
+					.version = GP_SIMGPU_VERSION,
+					.role = GP_SIMGPU_CONTROLS,
+					.device = index};
 	struct gp_simgpu_welcome welcome;
 	struct gp_simclient_gpu *d = calloc(1, sizeof *d);
 	int fd[2] = {-1, -1}, r;
@@ -74,7 +74,7 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 
 	/* The server sends nothing on this socket: any data is treated like its end. */
 	if (!d->lost && (recv(d->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	                 (errno != EAGAIN && errno != EINTR)))
+			 (errno != EAGAIN && errno != EINTR)))
 		d->lost = true;
 	return d->lost;
 }
@@ -87,7 +87,7 @@ int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsi
 	d->packet.count = n;
 	d->packet.serial = d->serial + 1;
 	if (send(d->fd, &d->packet, GP_SIMGPU_CONTROL_BYTES(n),
-	         MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) < 0) {
+		 MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return -EAGAIN;
 		d->lost = true;

@@ -51,13 +51,13 @@ void gp_simclient_state_unmap(struct gp_simclient_gpu *d);
 uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d);
 /* The context in a slot; false: the slot is free or could not be read. */
 bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
-                       struct gp_simgpu_context *out);
+		       struct gp_simgpu_context *out);
 uint64_t gp_simclient_answered(const struct gp_simclient_gpu *d);
 /* The slot of a context; GP_SIMGPU_CONTEXTS: not found. */
 uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
-                               struct gp_simgpu_context *out);
+			       struct gp_simgpu_context *out);
 uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, uint64_t start_time,
-                                   struct gp_simgpu_context *out);
+				   struct gp_simgpu_context *out);
 /* The run time at `now_ns`; *at_ns is the time for which it is valid. */
 uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns, uint64_t *at_ns);
 void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen);
@@ -65,7 +65,7 @@ void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *se
 /* simclient_device.c */
 
 int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
-                      struct gp_error *err);
+		      struct gp_error *err);
 void gp_simclient_free(struct gp_simclient_gpu *d);
 
 /* Whether the server is gone. Makes at most one system call. */
@@ -83,7 +83,7 @@ void gp_simclient_close(struct gp_simclient_gpu *d);
 
 int gp_simclient_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-                        unsigned max, struct gp_error *err);
+			unsigned max, struct gp_error *err);
 int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
 int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err);
 int gp_simclient_release_process(pid_t pid, struct gp_error *err);

@@ -25,13 +25,13 @@ int gp_simclient_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struc
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (gp_simclient_find_process(d, pid, start_time, &c) == GP_SIMGPU_CONTEXTS)
 		return gp_fail(err, -ENODEV, "process %d has no context on %s", pid,
-		               d->base.info.name);
+			       d->base.info.name);
 	gp_simclient_describe(&c, seen);
 	return 0;
 }
 
 int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-                        unsigned max, struct gp_error *err)
+			unsigned max, struct gp_error *err)
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	struct gp_simgpu_context c;
@@ -41,7 +41,7 @@ int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct g
 	(void)closely;
 	if (slot == GP_SIMGPU_CONTEXTS)
 		return gp_fail(err, -ESRCH, "the process has no context on %s any more",
-		               d->base.info.name);
+			       d->base.info.name);
 	if (!max)
 		return 1;
 	queue[0] = (struct gp_queue){
@@ -78,9 +78,9 @@ int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo
 		return -EIO;
 	memcpy(record.path, d->path, sizeof record.path);
 	*undo = (struct gp_undo){.key = t->key,
-	                         .pid = t->last.pid,
-	                         .start_time = t->last.start_time,
-	                         .size = sizeof record};
+				 .pid = t->last.pid,
+				 .start_time = t->last.start_time,
+				 .size = sizeof record};
 	memcpy(undo->data, &record, sizeof record);
 	return 0;
 }
@@ -126,7 +126,7 @@ static int restore(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key, stru
 		r = -ETIMEDOUT;
 	if (r && r != -ESRCH)
 		return gp_fail(err, r, "%s cannot put the process back: %s", d->base.info.name,
-		               gp_error_name(r));
+			       gp_error_name(r));
 	return r;
 }
 
@@ -140,12 +140,12 @@ int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err)
 
 	if (undo->size != sizeof record)
 		return gp_fail(err, -EINVAL, "the record of process %d is of another version",
-		               undo->pid);
+			       undo->pid);
 	memcpy(&record, undo->data, sizeof record);
 	record.path[sizeof record.path - 1] = 0;
 	if (record.version != RECORD_VERSION)
 		return gp_fail(err, -EINVAL, "the record of process %d is of another version",
-		               undo->pid);
+			       undo->pid);
 	r = gp_simclient_open(record.path, record.device, &d, err);
 	if (r == -ENODEV)
 		return gp_fail(err, -ESRCH, "the simulated GPU of process %d is gone", undo->pid);
@@ -183,7 +183,7 @@ int gp_simclient_release_process(pid_t pid, struct gp_error *err)
 		reached += !r;
 	}
 	return reached ? reached
-	               : gp_fail(err, -ENODEV, "process %d has no context on a simulated GPU", pid);
+		       : gp_fail(err, -ENODEV, "process %d has no context on a simulated GPU", pid);
 }
 
 static const char *activity_of(const struct gp_gpu_info *info)
@@ -204,7 +204,7 @@ void gp_simclient_doctor(gp_finding_fn *say, void *arg)
 
 	if (n < 0) {
 		gp_report(&to, GP_FINDING_MISSING, "gpu",
-		          n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
+			  n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
 		return;
 	}
 	gp_report(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
@@ -217,7 +217,7 @@ void gp_simclient_doctor(gp_finding_fn *say, void *arg)
 			return;
 		}
 		gp_report(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
-		          activity_of(&d->base.info));
+			  activity_of(&d->base.info));
 		gp_simclient_close(d);
 	}
 }

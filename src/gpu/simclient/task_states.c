@@ -90,8 +90,8 @@ static int32_t valid_code(int32_t code)
 static void sanitize(struct gp_simgpu_context *c)
 {
 	const uint32_t known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_PENDING |
-	                       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
-	                       GP_KNOWN_SLICE;
+			       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
+			       GP_KNOWN_SLICE;
 
 	c->name[sizeof c->name - 1] = 0;
 	c->known &= known;
@@ -126,7 +126,7 @@ static bool copy(const struct gp_sim_slot *place, struct gp_simgpu_context *to)
 }
 
 bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
-                       struct gp_simgpu_context *out)
+		       struct gp_simgpu_context *out)
 {
 	const struct gp_sim_slot *place = &d->state->place[slot];
 
@@ -142,7 +142,7 @@ bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
 }
 
 uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
-                               struct gp_simgpu_context *out)
+			       struct gp_simgpu_context *out)
 {
 	uint32_t n = gp_simclient_tasks_seen(d);
 
@@ -154,7 +154,7 @@ uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
 }
 
 uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, uint64_t start_time,
-                                   struct gp_simgpu_context *out)
+				   struct gp_simgpu_context *out)
 {
 	uint32_t n = gp_simclient_tasks_seen(d);
 
@@ -178,9 +178,9 @@ uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns,
 void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen)
 {
 	*seen = (struct gp_seen){.key = c->key,
-	                         .pid = c->pid,
-	                         .queue = GP_QUEUE_ALL,
-	                         .start_time = c->start_time,
-	                         .memory = c->memory};
+				 .pid = c->pid,
+				 .queue = GP_QUEUE_ALL,
+				 .start_time = c->start_time,
+				 .memory = c->memory};
 	memcpy(seen->name, c->name, sizeof seen->name);
 }

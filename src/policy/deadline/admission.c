@@ -25,7 +25,7 @@ static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline
 }
 
 static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_deadline_entity *e)
+			  const struct gp_deadline_entity *e)
 {
 	uint64_t jitter_ns = (uint64_t)state->param[GP_DEADLINE_JITTER] * 1000;
 
@@ -77,7 +77,7 @@ static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct gp_deadline_entity *e)
+		     struct gp_deadline_entity *e)
 {
 	struct gp_deadline_device *d = state->device;
 
@@ -174,7 +174,7 @@ static bool can_hold_others(const struct gp_view *view)
 /* One round of admission: entities that had a promise before they changed their attributes, or all
  * others. */
 static void ask_round(const struct gp_view *view, const struct gp_policy_state *state,
-                      const struct gp_deadline_rules *rules, bool had_promise)
+		      const struct gp_deadline_rules *rules, bool had_promise)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
@@ -188,7 +188,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 }
 
 void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_deadline_rules *rules)
+			 const struct gp_deadline_rules *rules)
 {
 	struct gp_deadline_device *d = state->device;
 

@@ -23,7 +23,7 @@ static uint64_t less(uint64_t a, uint64_t b)
  * burst must not lead to a lasting refusal.
  */
 static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_entity *e,
-                        uint64_t begin_ns)
+			uint64_t begin_ns)
 {
 	struct gp_deadline_device *d = state->device;
 	uint64_t blur_ns = e->asked.jitter_ns / (RHYTHM_JOBS / 2);
@@ -49,7 +49,7 @@ static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_
 }
 
 static void begin_job(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_deadline_entity *e)
+		      struct gp_deadline_entity *e)
 {
 	struct gp_deadline_device *d = state->device;
 	uint64_t jitter_ns = e->asked.jitter_ns, begin_ns = view->now_ns;
@@ -59,8 +59,8 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 		begin_ns = later(e->since_ns, d->last_ns);
 	note_rhythm(state, e, begin_ns);
 	e->nominal_ns = e->nominal_ns
-	                        ? later(less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
-	                        : less(begin_ns, jitter_ns);
+				? later(less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
+				: less(begin_ns, jitter_ns);
 	e->job = (struct gp_job){
 		.waits = true,
 		.due_ns = later(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
@@ -75,7 +75,7 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 /* A job that was interrupted still gets its budget: each interruption adds the cost of resuming. If
  * run time is not measured, the time of a driver call that was under way is added, too. */
 static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                           const struct gp_deadline_entity *e)
+			   const struct gp_deadline_entity *e)
 {
 	const struct gp_deadline_device *d = state->device;
 	uint64_t cuts = d->cuts - e->cuts_before;
@@ -88,7 +88,7 @@ static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_st
 
 /* If run time is not measured, the time since the entity was chosen counts as run time. */
 static void note_use(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct gp_deadline_entity *e, bool chosen)
+		     struct gp_deadline_entity *e, bool chosen)
 {
 	const struct gp_deadline_device *d = state->device;
 
@@ -185,7 +185,7 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
  * If that was enough, the next job of the reserve begins one period from now.
  */
 static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
-                            struct reserve *r)
+			    struct reserve *r)
 {
 	struct gp_deadline_device *d = state->device;
 	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
@@ -200,21 +200,21 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 		d->got_ns = 0;
 	} else if (d->got_ns >= r->run_ns) {
 		d->from_ns = view->now_ns < d->from_ns
-		                     ? view->now_ns + r->every_ns
-		                     : later(d->from_ns + r->every_ns, view->now_ns);
+				     ? view->now_ns + r->every_ns
+				     : later(d->from_ns + r->every_ns, view->now_ns);
 		d->got_ns = 0;
 	}
 	d->reserve =
 		(struct gp_job){.waits = d->jobs && d->background && view->now_ns >= d->from_ns,
-	                        .due_ns = d->from_ns + r->every_ns,
-	                        .left_ns = r->run_ns - d->got_ns,
-	                        .within_ns = r->every_ns};
+				.due_ns = d->from_ns + r->every_ns,
+				.left_ns = r->run_ns - d->got_ns,
+				.within_ns = r->every_ns};
 }
 
 /* A turn lasts until its entity has had some device time. Returns whether the background takes
  * turns. */
 static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
+			      uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
 {
 	struct gp_deadline_device *d = state->device;
 	struct gp_rotation_rules rules = {
@@ -235,7 +235,7 @@ static bool rotate_background(const struct gp_view *view, const struct gp_policy
 /* The plan. */
 
 uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t current)
+			 uint32_t current)
 {
 	uint32_t best = current;
 
@@ -263,13 +263,13 @@ static uint32_t find_current(const struct gp_view *view, const struct gp_policy_
 
 /* The background runs on until it is held. That time counts against its reserve. */
 static void move(const struct gp_view *view, struct gp_deadline_device *d, uint64_t id,
-                 bool background)
+		 bool background)
 {
 	if (d->background_chosen)
 		d->got_ns += view->hold_cost_ns + view->release_cost_ns;
 	if (background) /* the rest of its cost is paid by the jobs that interrupt it */
 		d->pending_ns = view->release_cost_ns + gp_full_switch_ns(view) +
-		                (d->jobs && d->chosen ? view->hold_cost_ns : 0);
+				(d->jobs && d->chosen ? view->hold_cost_ns : 0);
 	d->cuts++;
 	d->before = d->chosen;
 	d->background_before = d->background_chosen;
@@ -278,7 +278,7 @@ static void move(const struct gp_view *view, struct gp_deadline_device *d, uint6
 }
 
 static void choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_deadline_rules *rules, struct gp_plan *plan)
+		   const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
 	struct gp_deadline_device *d = state->device;
 	uint32_t chosen =
@@ -300,7 +300,7 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 }
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct gp_deadline_rules *rules, struct gp_plan *plan)
+		       const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
 	struct gp_deadline_device *d = state->device;
 	uint32_t user_held = gp_entities_gather(view, state);
@@ -320,14 +320,14 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 		tick_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)
 		gp_plan_wake_at(plan, later(d->rotation.ends_ns,
-		                            view->now_ns + d->pending_ns +
-		                                    less(reserve.run_ns, d->turn_got_ns)));
+					    view->now_ns + d->pending_ns +
+						    less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;
 }
 
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
-                          void *task_state)
+			  void *task_state)
 {
 	struct gp_deadline_device *d = state->device;
 

@@ -75,7 +75,7 @@ struct gp_deadline_entity {
 	/* Filled in anew at each decision. */
 	bool busy;      /* not known to be idle now, and not held by a user */
 	bool has_asked; /* it asks for a deadline, now or at the last decision; else the fields
-	                   below are unused */
+			   below are unused */
 	bool marked;    /* all members send request marks */
 	bool run_known; /* run time is measured and up to date */
 
@@ -136,7 +136,7 @@ struct gp_deadline_rules {
 	 * plan->next_ns if the answer changes with time alone.
 	 */
 	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
-	                 uint32_t current, struct gp_plan *plan);
+			 uint32_t current, struct gp_plan *plan);
 
 	/* The number of handovers that this entity's job causes beyond its begin and end. NULL =
 	 * none. */
@@ -146,14 +146,14 @@ struct gp_deadline_rules {
 };
 
 static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_policy_state *state,
-                                                            uint32_t i)
+							    uint32_t i)
 {
 	return gp_policy_task(state, i);
 }
 
 /* The job of an entity, or of the reserve (i == view->n). NULL if it has no job that competes. */
 static inline const struct gp_job *gp_job_of(const struct gp_view *view,
-                                             const struct gp_policy_state *state, uint32_t i)
+					     const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_deadline_device *d = state->device;
 	const struct gp_deadline_entity *e;
@@ -177,14 +177,14 @@ static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uin
  * The job that is due first; among equals `current`, then the oldest. UINT32_MAX = there is no job.
  */
 uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t current);
+			 uint32_t current);
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct gp_deadline_rules *rules, struct gp_plan *plan);
+		       const struct gp_deadline_rules *rules, struct gp_plan *plan);
 
 /* A task left: its time may be promised to others, so admission is repeated. */
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
-                          void *task_state);
+			  void *task_state);
 
 /* Defined in admission.c. */
 
@@ -193,7 +193,7 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 
 /* Gives promises as far as they can be kept, the oldest task first. Withdraws none. */
 void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_deadline_rules *rules);
+			 const struct gp_deadline_rules *rules);
 
 /* Defined in demand.c. */
 
@@ -211,8 +211,8 @@ bool gp_runs_on(const struct gp_view *view, bool request_marks);
 
 /* Whether all promises and one more can be kept in the worst case. */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_deadline_rules *rules,
-                    const struct gp_deadline_entity *candidate);
+		    const struct gp_deadline_rules *rules,
+		    const struct gp_deadline_entity *candidate);
 
 /* Defined in deadline_holds.c. */
 
@@ -220,20 +220,20 @@ bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *st
  * Fills in which tasks are held: all but the chosen entity. `rotates`: the background takes turns.
  */
 void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
-                       uint32_t user_held, bool rotates, struct gp_plan *plan);
+		       uint32_t user_held, bool rotates, struct gp_plan *plan);
 
 /* Used by several of these files. */
 
 /* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not
  * handovers. */
 static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view,
-                                           const struct gp_policy_state *state)
+					   const struct gp_policy_state *state)
 {
 	return 4 * gp_change_cost_ns(view) * 1000 / (uint64_t)state->param[GP_DEADLINE_RESERVE] + 1;
 }
 
 static inline bool gp_is_background(const struct gp_view *view, const struct gp_policy_state *state,
-                                    uint32_t i)
+				    uint32_t i)
 {
 	return gp_deadline_entity(state, i)->busy && !gp_job_of(view, state, i);
 }

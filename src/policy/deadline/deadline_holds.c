@@ -31,7 +31,7 @@ static void note_crowd(const struct gp_view *view, const struct gp_policy_state 
 }
 
 static bool is_kept_out(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
-                        bool pending)
+			bool pending)
 {
 	const struct gp_deadline_device *d = state->device;
 	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
@@ -45,13 +45,13 @@ static bool runs_on(const struct gp_view *view, const struct gp_policy_state *st
 {
 	const struct gp_deadline_device *d = state->device;
 	bool had_it = d->background_before && gp_is_background(view, state, i) &&
-	              !gp_deadline_entity(state, i)->entity.policy_held;
+		      !gp_deadline_entity(state, i)->entity.policy_held;
 
 	return gp_runs_on(view, d->request_marks) && (had_it || view->task[i].id == d->before);
 }
 
 static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
-                      bool pending, bool rotates)
+		      bool pending, bool rotates)
 {
 	const struct gp_deadline_device *d = state->device;
 	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
@@ -70,13 +70,13 @@ static bool must_wait(const struct gp_view *view, const struct gp_policy_state *
 /* If not all can be held: entities that are held already come first, and the background before
  * jobs. So a tick makes no unnecessary change. Idle entities are not held in this case. */
 static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_state *state,
-                           bool rotates, uint32_t room, struct gp_plan *plan)
+			   bool rotates, uint32_t room, struct gp_plan *plan)
 {
 	for (unsigned k = 0; k < 4 * view->n; k++) {
 		uint32_t i = k % view->n;
 		const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 		unsigned round = (e->entity.policy_held ? 0u : 2u) +
-		                 (gp_is_background(view, state, i) ? 0u : 1u);
+				 (gp_is_background(view, state, i) ? 0u : 1u);
 
 		if (k / view->n != round || !must_wait(view, state, i, false, rotates))
 			continue;
@@ -90,7 +90,7 @@ static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_st
 }
 
 void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
-                       uint32_t user_held, bool rotates, struct gp_plan *plan)
+		       uint32_t user_held, bool rotates, struct gp_plan *plan)
 {
 	struct gp_deadline_device *d = state->device;
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;

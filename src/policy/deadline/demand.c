@@ -121,7 +121,7 @@ struct demand {
 	const struct gp_deadline_entity *candidate;
 
 	uint64_t shortest_job_ns; /* a shorter job counts as long as this: it waits for a driver
-	                             call */
+				     call */
 	uint64_t cost_ns;         /* cost of one job; the same for all entities */
 	uint64_t once_ns;         /* cost of the actions that are under way at t0 */
 	uint64_t shortest_ns;     /* the shortest time limit of a job */
@@ -227,7 +227,7 @@ static void find_costs(struct demand *d)
 	d->shortest_job_ns =
 		view->hold_cost_ns - smaller(view->hold_cost_ns, view->switch_cost_ns / 2);
 	d->once_ns = 2 * (late_ns + view->hold_cost_ns + view->release_cost_ns) +
-	             gp_refill_ns(view) + view->switch_cost_ns / 4;
+		     gp_refill_ns(view) + view->switch_cost_ns / 4;
 }
 
 /* Returns false if the long-term load exceeds `whole`. */
@@ -258,8 +258,8 @@ static bool sum_up(struct demand *d, uint64_t whole)
  * entities ask for all of the device, MOST_WORK limits the steps, and the last ones are refused.
  */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_deadline_rules *rules,
-                    const struct gp_deadline_entity *candidate)
+		    const struct gp_deadline_rules *rules,
+		    const struct gp_deadline_entity *candidate)
 {
 	struct demand d = {.view = view, .state = state, .rules = rules, .candidate = candidate};
 	struct gp_deadline_device *device = state->device;

@@ -17,14 +17,14 @@
 static const struct gp_param edf_params[] = {GP_DEADLINE_PARAMS};
 
 static uint32_t edf_pick(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t current, struct gp_plan *plan)
+			 uint32_t current, struct gp_plan *plan)
 {
 	(void)plan; /* the order does not change with time */
 	return gp_earliest_due(view, state, current);
 }
 
 static int edf_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_plan *plan)
+		      struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = edf_pick};
 

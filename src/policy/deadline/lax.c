@@ -49,8 +49,8 @@ static int64_t laxity_ns(const struct gp_view *view, const struct gp_job *job)
 
 /* How much longer `job` must wait before it takes the device from `from`; 0 = it does now. */
 static int64_t until_it_overtakes_ns(const struct gp_view *view,
-                                     const struct gp_policy_state *state, const struct gp_job *job,
-                                     const struct gp_job *from)
+				     const struct gp_policy_state *state, const struct gp_job *job,
+				     const struct gp_job *from)
 {
 	int64_t more_ns = laxity_ns(view, job) - laxity_ns(view, from) + 1;
 
@@ -62,7 +62,7 @@ static int64_t until_it_overtakes_ns(const struct gp_view *view,
 /* The job with the least laxity of all jobs that overtake `runs`. With `due_earlier`, only jobs
  * that are due before `runs`. UINT32_MAX = none. */
 static uint32_t find_overtaking(const struct gp_view *view, const struct gp_policy_state *state,
-                                uint32_t runs, bool due_earlier)
+				uint32_t runs, bool due_earlier)
 {
 	const struct gp_job *running = gp_job_of(view, state, runs), *job;
 	uint32_t best = UINT32_MAX;
@@ -80,7 +80,7 @@ static uint32_t find_overtaking(const struct gp_view *view, const struct gp_poli
 }
 
 static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t current, struct gp_plan *plan)
+			 uint32_t current, struct gp_plan *plan)
 {
 	uint32_t runs = current == UINT32_MAX ? gp_earliest_due(view, state, current) : current;
 	uint32_t next = find_overtaking(view, state, runs, false);
@@ -96,8 +96,8 @@ static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_stat
 
 		if (job && i != runs)
 			tick_in(view, plan,
-			        (uint64_t)until_it_overtakes_ns(view, state, job,
-			                                        gp_job_of(view, state, runs)));
+				(uint64_t)until_it_overtakes_ns(view, state, job,
+								gp_job_of(view, state, runs)));
 	}
 	return runs;
 }
@@ -108,10 +108,10 @@ static uint64_t lax_more_moves(const struct gp_policy_state *state, const struct
 }
 
 static int lax_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_plan *plan)
+		      struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = lax_pick,
-	                                               .more_moves = lax_more_moves};
+						       .more_moves = lax_more_moves};
 
 	return gp_deadline_decide(view, state, &rules, plan);
 }

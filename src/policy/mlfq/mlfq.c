@@ -46,16 +46,16 @@ static void label(struct gp_mlfq_task *t)
 }
 
 static uint64_t boost_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t entities)
+			 uint32_t entities)
 {
 	uint64_t all_in_time_ns = view->starve_limit_ns / 4 / (entities + 1);
 
 	return param_ms(state, GP_MLFQ_BOOST) < all_in_time_ns ? param_ms(state, GP_MLFQ_BOOST)
-	                                                       : all_in_time_ns;
+							       : all_in_time_ns;
 }
 
 static struct gp_mlfq_counts take_counts(const struct gp_view *view,
-                                         const struct gp_policy_state *state)
+					 const struct gp_policy_state *state)
 {
 	struct gp_mlfq_counts c = {0};
 
@@ -81,7 +81,7 @@ static struct gp_mlfq_counts take_counts(const struct gp_view *view,
 }
 
 static bool rotate(const struct gp_view *view, const struct gp_policy_state *state, uint32_t room,
-                   uint32_t below, struct gp_plan *plan)
+		   uint32_t below, struct gp_plan *plan)
 {
 	struct gp_mlfq_device *d = state->device;
 	struct gp_rotation_rules rules = {
@@ -119,7 +119,7 @@ static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool wa
  * entities may fill them.
  */
 static uint64_t aging_due_at(const struct gp_view *view, const struct gp_policy_state *state,
-                             uint32_t below)
+			     uint32_t below)
 {
 	const struct gp_mlfq_device *d = state->device;
 	uint64_t boost = boost_ns(view, state, below);
@@ -143,7 +143,7 @@ static uint64_t aging_due_at(const struct gp_view *view, const struct gp_policy_
 /* Entities below the top that do not have the turn are held. With `barred`, the current entity is
  * held, too. */
 static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
-                       bool rotates, bool barred, struct gp_plan *plan)
+		       bool rotates, bool barred, struct gp_plan *plan)
 {
 	const struct gp_mlfq_device *d = state->device;
 
@@ -151,12 +151,12 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 		uint32_t first = view->task[i].gang;
 		struct gp_mlfq_task *t = gp_policy_task(state, first);
 		bool waits = rotates && t->entity.rotating &&
-		             view->task[first].id != d->rotation.current;
+			     view->task[first].id != d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
 		waits |= barred && t->level != GP_MLFQ_TOP && !t->entity.idle &&
-		         !t->entity.user_held;
+			 !t->entity.user_held;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
 		if (first == i)
 			note_ran(view, t, waits);
@@ -181,7 +181,7 @@ static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_st
  * less.
  */
 static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct gp_mlfq_counts *c, bool rotates, struct gp_plan *plan)
+			const struct gp_mlfq_counts *c, bool rotates, struct gp_plan *plan)
 {
 	bool one_runs = rotates || c->below <= 1;
 	bool shared = !one_runs && !c->top && !gp_is_prompt(view);
@@ -217,7 +217,7 @@ static uint64_t aging_length(const struct gp_view *view, const struct gp_mlfq_co
 
 /* Opens an aging window for the entity below the top that has waited longest. */
 static void open_aging_window(const struct gp_view *view, const struct gp_policy_state *state,
-                              const struct gp_mlfq_counts *c)
+			      const struct gp_mlfq_counts *c)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint32_t longest_waiting = c->below_only;
@@ -231,12 +231,12 @@ static void open_aging_window(const struct gp_view *view, const struct gp_policy
 	}
 	d->aging_until_ns = view->now_ns + aging_length(view, c);
 	gp_rotation_give(view, &d->rotation, longest_waiting, d->aging_until_ns - view->now_ns,
-	                 true);
+			 true);
 }
 
 /* Whether entities below must wait for the top level. Opens an aging window when it is due. */
 static bool is_barred(const struct gp_view *view, const struct gp_policy_state *state,
-                      const struct gp_mlfq_counts *c, uint32_t room, struct gp_plan *plan)
+		      const struct gp_mlfq_counts *c, uint32_t room, struct gp_plan *plan)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint64_t due_ns;
@@ -259,7 +259,7 @@ static bool is_barred(const struct gp_view *view, const struct gp_policy_state *
 }
 
 static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_plan *plan)
+		       struct gp_plan *plan)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint32_t user_held = gp_entities_gather(view, state);

@@ -74,10 +74,10 @@ static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 /* For devices on which activity is known late. Decides whether entities below the top take turns,
  * and stores that in device->turns. */
 void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_mlfq_counts *c);
+			 const struct gp_mlfq_counts *c);
 
 /* `short_ns` is the longest stretch of work at the top level. */
 void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint64_t short_ns, struct gp_plan *plan);
+			uint64_t short_ns, struct gp_plan *plan);
 
 #endif

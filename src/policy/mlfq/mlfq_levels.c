@@ -34,7 +34,7 @@ static void note_member(const struct gp_view *view, const struct gp_policy_state
 /* The run time since the last decision: measured, or, if that is not known, the time for which the
  * entity was released and working. */
 static void gather(const struct gp_view *view, const struct gp_policy_state *state,
-                   uint64_t passed_ns)
+		   uint64_t passed_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_mlfq_task *e = gp_policy_task(state, i);
@@ -60,7 +60,7 @@ static uint64_t longest(uint8_t level, uint64_t short_ns)
 {
 	return level == GP_MLFQ_TOP      ? short_ns
 	       : level == GP_MLFQ_MIDDLE ? MIDDLE_FACTOR * short_ns
-	                                 : UINT64_MAX;
+					 : UINT64_MAX;
 }
 
 static void end_stretch(struct gp_mlfq_task *e, uint64_t short_ns)
@@ -72,7 +72,7 @@ static void end_stretch(struct gp_mlfq_task *e, uint64_t short_ns)
 }
 
 static void follow_stretch(const struct gp_view *view, struct gp_mlfq_task *e, uint64_t short_ns,
-                           struct gp_plan *plan)
+			   struct gp_plan *plan)
 {
 	e->stretch_ns += e->got_ns;
 	while (e->stretch_ns > longest(e->level, short_ns))
@@ -158,7 +158,7 @@ static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_
  * entity with a small part the earlier value has more weight.
  */
 static bool take_part(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_mlfq_task *e, uint64_t passed_ns)
+		      struct gp_mlfq_task *e, uint64_t passed_ns)
 {
 	const struct gp_mlfq_device *d = state->device;
 	bool turns = has_turns(state, e);
@@ -173,8 +173,8 @@ static bool take_part(const struct gp_view *view, const struct gp_policy_state *
 	if (e->runs_known) {
 		part = (uint32_t)(e->window_run_ns * 1000 / e->window_released_ns);
 		e->part = turns        ? part / d->rotation.entities
-		          : e->trusted ? (3 * e->part + part) / 4
-		                       : part;
+			  : e->trusted ? (3 * e->part + part) / 4
+				       : part;
 	}
 	e->window_run_ns = e->window_released_ns = 0;
 	return e->judged;
@@ -183,7 +183,7 @@ static bool take_part(const struct gp_view *view, const struct gp_policy_state *
 /* Until its own part is known again, each entity that takes turns has their average part. Entities
  * at the top must be compared with the parts of the others in the same time. */
 static void share_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint64_t passed_ns)
+			uint64_t passed_ns)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint64_t part;
@@ -208,7 +208,7 @@ static void share_turns(const struct gp_view *view, const struct gp_policy_state
 }
 
 static void judge_all(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint64_t passed_ns)
+		      uint64_t passed_ns)
 {
 	struct parts p;
 	bool any = false;
@@ -228,7 +228,7 @@ static void judge_all(const struct gp_view *view, const struct gp_policy_state *
 }
 
 void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint64_t short_ns, struct gp_plan *plan)
+			uint64_t short_ns, struct gp_plan *plan)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint64_t passed_ns = d->decided_ns ? view->now_ns - d->decided_ns : 0;

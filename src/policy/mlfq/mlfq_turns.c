@@ -22,7 +22,7 @@
 #define SELDOM       8u /* the wait is this many times longer if the device is not full */
 
 static void begin_window(const struct gp_view *view, const struct gp_policy_state *state,
-                         bool turns)
+			 bool turns)
 {
 	struct gp_mlfq_device *d = state->device;
 
@@ -69,7 +69,7 @@ static bool works_at_top(const struct gp_view *view, const struct gp_policy_stat
 }
 
 static void try_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint32_t busy)
+		      uint32_t busy)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint64_t wait_ns = d->wait_ns * (busy >= FULL ? 1 : SELDOM);
@@ -79,7 +79,7 @@ static void try_turns(const struct gp_view *view, const struct gp_policy_state *
 }
 
 static void check_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint32_t busy)
+			uint32_t busy)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint32_t least = STAYS_BUSY - (works_at_top(view, state) ? TOP_COSTS : 0);
@@ -97,7 +97,7 @@ static void check_turns(const struct gp_view *view, const struct gp_policy_state
 }
 
 void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_mlfq_counts *c)
+			 const struct gp_mlfq_counts *c)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint64_t enough_ns = gp_mlfq_window(view);

@@ -19,7 +19,7 @@
 static const struct gp_param priority_params[] = {GP_PRIORITY_PARAM_TABLE};
 
 static int priority_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_plan *plan)
+			   struct gp_plan *plan)
 {
 	uint32_t user_held = gp_entities_gather(view, state);
 

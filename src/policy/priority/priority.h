@@ -76,7 +76,7 @@ static inline uint64_t param_ns(const struct gp_policy_state *state, unsigned pa
 
 /* The length of an aging window with `sharers` tasks: at least one round of slices. */
 static inline uint64_t aging_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                                uint32_t sharers, uint32_t slice_us)
+				uint32_t sharers, uint32_t slice_us)
 {
 	uint64_t run_ns = param_ns(state, GP_PRIORITY_AGE_RUN), round_ns;
 
@@ -106,8 +106,8 @@ static inline uint32_t count_lc(const struct gp_view *view)
 /* Both fill in the plan; the caller has called gp_entities_gather before. `lc` is the result of
  * count_lc. */
 void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                           uint32_t user_held, uint32_t lc, struct gp_plan *plan);
+			   uint32_t user_held, uint32_t lc, struct gp_plan *plan);
 void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
-                             uint32_t user_held, struct gp_plan *plan);
+			     uint32_t user_held, struct gp_plan *plan);
 
 #endif

@@ -12,7 +12,7 @@ static uint32_t rank(const struct gp_entity *e)
 
 /* The entity has an aging window, but as far as is known the hardware has not reached it yet. */
 static bool has_not_run(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct gp_priority_task *p)
+			const struct gp_priority_task *p)
 {
 	uint64_t since_ns = view->now_ns - p->aging_ns;
 
@@ -22,7 +22,7 @@ static bool has_not_run(const struct gp_view *view, const struct gp_policy_state
 
 /* Whether an entity of lower rank has an aging window now. Opens one if it waited long enough. */
 static bool in_aging_window(const struct gp_view *view, const struct gp_policy_state *state,
-                            struct gp_priority_task *p, struct gp_plan *plan)
+			    struct gp_priority_task *p, struct gp_plan *plan)
 {
 	uint64_t due_ns;
 
@@ -58,7 +58,7 @@ static bool must_wait(const struct gp_entity *e, uint32_t top)
  * held.
  */
 static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint32_t of_rank, uint32_t *room, bool held_already, struct gp_plan *plan)
+		      uint32_t of_rank, uint32_t *room, bool held_already, struct gp_plan *plan)
 {
 	bool all = true;
 
@@ -82,7 +82,7 @@ static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *
 /* Holds the lowest ranks first. Holds latency-critical entities only if all best-effort ones are
  * held. */
 static void hold_lowest(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint32_t top, uint32_t room, struct gp_plan *plan)
+			uint32_t top, uint32_t room, struct gp_plan *plan)
 {
 	const uint32_t lc = GP_LATENCY_CRITICAL * (GP_PRIORITY_MAX + 1);
 	bool all = true;
@@ -96,7 +96,7 @@ static void hold_lowest(const struct gp_view *view, const struct gp_policy_state
 /* Holds all entities of a class with a rank below `top`, except in an aging window. Returns true if
  * all are held. */
 static bool hold_class(const struct gp_view *view, const struct gp_policy_state *state,
-                       uint32_t top, uint8_t class, struct gp_plan *plan)
+		       uint32_t top, uint8_t class, struct gp_plan *plan)
 {
 	bool all = true;
 
@@ -114,7 +114,7 @@ static bool hold_class(const struct gp_view *view, const struct gp_policy_state 
 }
 
 static void hold_below(const struct gp_view *view, const struct gp_policy_state *state,
-                       uint32_t top, uint32_t room, struct gp_plan *plan)
+		       uint32_t top, uint32_t room, struct gp_plan *plan)
 {
 	uint32_t needed = 0;
 
@@ -125,7 +125,7 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 			needed += p->entity.members;
 		else
 			p->ran_ns = view->now_ns; /* it does not wait: it runs, is idle, or is no
-			                             entity */
+						     entity */
 	}
 	if (needed > room)
 		hold_lowest(view, state, top, room, plan);
@@ -134,7 +134,7 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 }
 
 void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
-                             uint32_t user_held, struct gp_plan *plan)
+			     uint32_t user_held, struct gp_plan *plan)
 {
 	uint32_t top = 0;
 	uint32_t room = room_for_holds(view, user_held);
@@ -145,8 +145,8 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 		if (e->members && e->active && !e->user_held && !e->barred && rank(e) > top)
 			top = rank(e);
 		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE
-		                     : e->barred                         ? GP_HOLD
-		                                                         : GP_RUN;
+				     : e->barred                         ? GP_HOLD
+									 : GP_RUN;
 	}
 	if (!(view->caps & GP_CAP_HOLD))
 		return;

@@ -22,7 +22,7 @@ struct released {
  * By how much the run time has grown, and in which time. False: it has not grown, or is not known.
  */
 static bool take_growth(const struct gp_view *view, const struct gp_task_view *t,
-                        struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
+			struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
 {
 	if (!p->run_at_ns)
 		p->run_at_ns = view->now_ns;
@@ -68,7 +68,7 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 /* An entity is starving if it made no progress for clearly longer than it waits for its turn
  * anyway. Other entities may have made progress. */
 static bool is_starving(const struct gp_view *view, const struct gp_rotation *rotation,
-                        const struct gp_priority_task *p)
+			const struct gp_priority_task *p)
 {
 	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
 
@@ -80,7 +80,7 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 
 /* The task has been released long enough for a sample to show a run time, and none was seen. */
 static bool gets_nothing(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t i)
+			 uint32_t i)
 {
 	const struct gp_priority_task *p = gp_policy_task(state, i);
 	const struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
@@ -95,8 +95,8 @@ static bool gets_nothing(const struct gp_view *view, const struct gp_policy_stat
 }
 
 static struct released find_released(const struct gp_view *view,
-                                     const struct gp_policy_state *state,
-                                     const struct gp_plan *plan)
+				     const struct gp_policy_state *state,
+				     const struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	struct released r = {0};
@@ -135,7 +135,7 @@ static struct released find_released(const struct gp_view *view,
 
 /* Whether it is time for an aging window. */
 static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct released *r, struct gp_plan *plan)
+		   const struct released *r, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
@@ -165,7 +165,7 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
  * before the first one starves.
  */
 static void give_up_turns(const struct gp_view *view, struct gp_priority_device *d,
-                          const struct released *r)
+			  const struct released *r)
 {
 	if (r->starving && d->rotation.entities * d->age_ns > view->starve_limit_ns)
 		d->share_until_ns = view->now_ns + view->starve_limit_ns;
@@ -174,7 +174,7 @@ static void give_up_turns(const struct gp_view *view, struct gp_priority_device 
 /* Opens and closes the aging window, in which the hardware shares as if there were no classes.
  * `opens` is set at the tick at which it opens. */
 static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct released *r, struct gp_plan *plan, bool *opens)
+		     const struct released *r, struct gp_plan *plan, bool *opens)
 {
 	struct gp_priority_device *d = state->device;
 
@@ -213,7 +213,7 @@ static void wait_for_release(const struct gp_view *view, struct gp_priority_devi
 }
 
 static bool rotate_best_effort(const struct gp_view *view, const struct gp_policy_state *state,
-                               uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+			       uint32_t user_held, uint32_t lc, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	/*
@@ -241,7 +241,7 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 }
 
 static void plan_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                       bool rotates, struct gp_plan *plan)
+		       bool rotates, struct gp_plan *plan)
 {
 	const struct gp_priority_device *d = state->device;
 
@@ -264,7 +264,7 @@ static uint64_t last_progress(const struct gp_priority_task *p)
 /* Gives the turn in an aging window to the entity with the oldest progress. If it were left to
  * chance, the same entity might have the turn each time. */
 static void give_longest_waiting_turn(const struct gp_view *view,
-                                      const struct gp_policy_state *state, struct gp_plan *plan)
+				      const struct gp_policy_state *state, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	struct gp_priority_task *longest_waiting = NULL;
@@ -291,7 +291,7 @@ static void give_longest_waiting_turn(const struct gp_view *view,
 
 /* In an aging window all managed tasks have the same slice. */
 static void set_aging_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                             struct gp_plan *plan)
+			     struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (plan->task[i].want == GP_RUN)
@@ -301,7 +301,7 @@ static void set_aging_slices(const struct gp_view *view, const struct gp_policy_
 /* A latency-critical task has the long slice only if all its competitors are best-effort. Other
  * latency-critical or unmanaged tasks would have to wait for the end of that slice. */
 static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct released *r, uint32_t lc, struct gp_plan *plan)
+		       const struct released *r, uint32_t lc, struct gp_plan *plan)
 {
 	bool alone = lc == 1 && r->runnable == r->be;
 	uint32_t lc_slice = gp_slice_param(
@@ -320,7 +320,7 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
 }
 
 void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                           uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+			   uint32_t user_held, uint32_t lc, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	bool rotates, aging, opens;
@@ -335,7 +335,7 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 		return; /* no latency-critical task: hardware slices are used */
 	}
 	d->age_ns = aging_ns(view, state, lc + r.all,
-	                     gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE));
+			     gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE));
 	give_up_turns(view, d, &r);
 	aging = is_aging(view, state, &r, plan, &opens);
 	if (opens && rotates) {

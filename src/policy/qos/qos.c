@@ -30,7 +30,7 @@ static const struct gp_param qos_params[] = {
 /* clang-format on */
 
 static void count_lc_task(const struct gp_view *view, const struct gp_task_view *t,
-                          struct gp_qos_counts *c)
+			  struct gp_qos_counts *c)
 {
 	c->lc++;
 	c->untargeted += !t->deadline_ns && !gp_seen_idle(t);
@@ -49,8 +49,8 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 
 /* Called after `priority` has made its plan: tasks that are held there are not counted. */
 static struct gp_qos_counts gather_counts(const struct gp_view *view,
-                                          const struct gp_policy_state *state,
-                                          const struct gp_plan *plan)
+					  const struct gp_policy_state *state,
+					  const struct gp_plan *plan)
 {
 	struct gp_qos_counts c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
 
@@ -103,7 +103,7 @@ static bool refuses_shares(const struct gp_view *view, const struct gp_qos_count
 }
 
 static void refuse(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_qos_counts *counts, struct gp_plan *plan)
+		   const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	const struct gp_qos_device *d = state->device;
 	bool shares = refuses_shares(view, counts);
@@ -111,7 +111,7 @@ static void refuse(const struct gp_view *view, const struct gp_policy_state *sta
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 		bool late = t->deadline_ns < t->budget_ns + view->switch_cost_ns ||
-		            (d->refuses && t->deadline_ns == counts->target_ns);
+			    (d->refuses && t->deadline_ns == counts->target_ns);
 
 		if (t->class == GP_LATENCY_CRITICAL)
 			plan->task[i].refused = t->deadline_ns && late;
@@ -121,7 +121,7 @@ static void refuse(const struct gp_view *view, const struct gp_policy_state *sta
 }
 
 static void decide_with_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                               uint32_t held, bool over, struct gp_plan *plan)
+			       uint32_t held, bool over, struct gp_plan *plan)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t often_ns = view->sample_period_ns / 16;
@@ -149,7 +149,7 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 }
 
 static int qos_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_plan *plan)
+		      struct gp_plan *plan)
 {
 	bool over = gp_qos_account(view, state);
 	uint32_t held = gp_entities_gather(view, state);
@@ -170,7 +170,7 @@ static int qos_decide(const struct gp_view *view, const struct gp_policy_state *
 
 /* Run time before this moment does not count. */
 static void qos_task_in(const struct gp_policy_state *state, const struct gp_task_view *task,
-                        void *task_state)
+			void *task_state)
 {
 	struct gp_qos_task *q = task_state;
 

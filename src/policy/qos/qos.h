@@ -182,7 +182,7 @@ static inline bool is_seen_at_once(const struct gp_view *view, const struct gp_t
 {
 	return (t->known & GP_KNOWN_REQUEST) ||
 	       ((t->known & GP_KNOWN_ACTIVE) &&
-	        gp_tells_in_time(view->caps, view->sample_period_ns));
+		gp_tells_in_time(view->caps, view->sample_period_ns));
 }
 
 /* Brings the run times up to date. Returns true at the end of a period; the caller then calls
@@ -204,7 +204,7 @@ uint64_t gp_qos_square_root(uint64_t n);
 
 /* Called at the end of a period: updates the load and its uncertainty. */
 void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct gp_qos_counts *counts);
+		       const struct gp_qos_counts *counts);
 
 /* Adds a period to the measured load if it is similar; otherwise starts again with it. */
 void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns);
@@ -216,7 +216,7 @@ void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns);
 /* Refuses a target that is certainly `missed`, and accepts one that is certainly `kept`, if that
  * has been so for `keep`. */
 void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
-                  bool missed);
+		  bool missed);
 
 /* Bounds of the load, which is not known exactly. */
 static inline uint64_t lc_at_least(const struct gp_qos_device *d)
@@ -231,23 +231,23 @@ static inline uint64_t lc_at_most(const struct gp_qos_device *d)
 
 /* The windows for a service that runs for `lc_ppm` of the time. */
 struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
-                                          const struct gp_policy_state *state,
-                                          const struct gp_qos_counts *counts, uint64_t lc_ppm);
+					  const struct gp_policy_state *state,
+					  const struct gp_qos_counts *counts, uint64_t lc_ppm);
 /* With a tiny slice: the part that is left to best-effort work, and the time within which 99 of 100
  * requests are answered. UINT64_MAX = the service cannot keep up. */
 uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_device *d,
-                               uint64_t lc_ppm);
+			       uint64_t lc_ppm);
 uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                               uint64_t lc_ppm);
+			       uint64_t lc_ppm);
 
 /* Called at the end of a period: chooses slices or windows. */
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_qos_counts *counts);
+		   const struct gp_qos_counts *counts);
 
 /* Records since when there is work, or none. A service that paused for less than `linger_ns` still
  * has a backlog, and its first request has waited all the time. */
 static inline void note_work(const struct gp_view *view, struct gp_qos_device *d, bool wants,
-                             uint64_t since_ns, uint64_t linger_ns)
+			     uint64_t since_ns, uint64_t linger_ns)
 {
 	if (wants) {
 		if (!d->waiting_ns)
@@ -263,17 +263,17 @@ static inline void note_work(const struct gp_view *view, struct gp_qos_device *d
 
 /* Changes the plan of `priority` according to the state of the window. */
 void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_qos_counts *counts, struct gp_plan *plan);
+			  const struct gp_qos_counts *counts, struct gp_plan *plan);
 
 /* Without slices: decides for each latency-critical entity whether others are held for it now. To
  * be called after gp_entities_gather and before `priority` makes its plan. */
 void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
-                 struct gp_plan *plan);
+		 struct gp_plan *plan);
 
 /* To be called after gp_qos_account. Bars entities that have used the time of their ceiling, and
  * returns the number of their tasks. */
 uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
-                    uint32_t user_held, struct gp_plan *plan);
+		    uint32_t user_held, struct gp_plan *plan);
 
 /* Gives the turn to the entity that lacks most of its guaranteed share. */
 void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *state);

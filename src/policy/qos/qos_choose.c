@@ -36,7 +36,7 @@ struct estimates {
 };
 
 static void plan_for(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct gp_qos_counts *counts, struct estimates *o)
+		     const struct gp_qos_counts *counts, struct estimates *o)
 {
 	const struct gp_qos_device *d = state->device;
 
@@ -46,7 +46,7 @@ static void plan_for(const struct gp_view *view, const struct gp_policy_state *s
 }
 
 static struct estimates estimate(const struct gp_view *view, const struct gp_policy_state *state,
-                                 const struct gp_qos_counts *counts)
+				 const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
 	struct estimates o = {
@@ -62,7 +62,7 @@ static struct estimates estimate(const struct gp_view *view, const struct gp_pol
 	/* An estimated length of requests is not reliable enough for windows: requests may consist
 	 * of many kernels and come in bursts. A service that cannot keep up has nothing to lose. */
 	o.usable = !counts->untargeted &&
-	           (counts->seen_at_once || counts->budget_ns || o.late_ns == UINT64_MAX);
+		   (counts->seen_at_once || counts->budget_ns || o.late_ns == UINT64_MAX);
 	return o;
 }
 
@@ -71,11 +71,11 @@ static struct estimates estimate(const struct gp_view *view, const struct gp_pol
  * checked at once; otherwise a service with spare time would get more and more time.
  */
 static bool wants_probe(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct gp_qos_counts *counts)
+			const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t time_ns = d->period.shut_ns -
-	                   least(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
+			   least(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
 	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, GP_QOS_KEEP) : 0;
 
 	return !counts->seen_at_once && gap_ns(state) && time_ns &&
@@ -90,7 +90,7 @@ static bool wants_probe(const struct gp_view *view, const struct gp_policy_state
  * idle time; there windows took 16 points of 56 for a target that slices kept.
  */
 static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
-                           const struct gp_qos_counts *counts, const struct estimates *o)
+			   const struct gp_qos_counts *counts, const struct estimates *o)
 {
 	bool guessed = !counts->seen_at_once;
 	uint64_t be_ppm = d->be_sum.ran_ns / (d->be_sum.had_ns / GP_PPM + 1);
@@ -112,7 +112,7 @@ static bool may_try_windows(const struct gp_view *view, const struct gp_qos_devi
 
 /* Decides by the target; if both modes keep it, by the time that is left to best-effort work. */
 static bool windows_are_better(const struct gp_qos_device *d, const struct gp_qos_counts *counts,
-                               const struct estimates *o)
+			       const struct estimates *o)
 {
 	uint64_t target_ns = counts->target_ns;
 	bool slices_keep = !target_ns || o->late_most_ns <= target_ns;
@@ -131,7 +131,7 @@ static bool windows_are_better(const struct gp_qos_device *d, const struct gp_qo
 }
 
 static bool prefers_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                            const struct gp_qos_counts *counts, const struct estimates *o)
+			    const struct gp_qos_counts *counts, const struct estimates *o)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t had_ppm = d->windows ? o->left_ppm : d->be_ppm + LOSS_PPM;
@@ -144,7 +144,7 @@ static bool prefers_windows(const struct gp_view *view, const struct gp_policy_s
 }
 
 void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
-                  bool missed)
+		  bool missed)
 {
 	struct gp_qos_device *d = state->device;
 	bool refuses = missed || (d->refuses && !kept);
@@ -158,7 +158,7 @@ void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *stat
 }
 
 static void judge(const struct gp_view *view, const struct gp_policy_state *state,
-                  const struct gp_qos_counts *counts, const struct estimates *o)
+		  const struct gp_qos_counts *counts, const struct estimates *o)
 {
 	uint64_t target_ns = counts->target_ns;
 	bool windows = o->usable && may_try_windows(view, state->device);
@@ -184,7 +184,7 @@ static void change_mode(const struct gp_view *view, struct gp_qos_device *d, boo
 }
 
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_qos_counts *counts)
+		   const struct gp_qos_counts *counts)
 {
 	struct gp_qos_device *d = state->device;
 	bool windows, failed, stands;

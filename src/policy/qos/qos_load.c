@@ -35,7 +35,7 @@ uint64_t gp_qos_square_root(uint64_t n)
 
 /* Estimates the length of a request from the time that was lost: two switches per request. */
 static void measure_request(const struct gp_view *view, struct gp_qos_device *d,
-                            const struct gp_qos_counts *counts, uint64_t lc_ppm)
+			    const struct gp_qos_counts *counts, uint64_t lc_ppm)
 {
 	uint64_t ran_ppm = lc_ppm + d->be_ppm, request_ns;
 
@@ -114,15 +114,15 @@ static uint64_t least_in_pauses(const struct gp_view *view, const struct gp_qos_
 
 /* Whether the service used all the time it could have. */
 static bool is_full(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_qos_counts *counts)
+		    const struct gp_qos_counts *counts)
 {
 	struct gp_qos_device *d = state->device;
 	const struct gp_priority_device *p = &d->priority;
 	/* In an aging window best-effort work runs although the service does not pause. */
 	bool aging = p->age_until_ns || p->aged_ns > d->period.from_ns;
 	bool full = !d->windows ? (d->be_ppm < least_in_pauses(view, d) || aging) && d->period.lc_ns
-	            : counts->seen_at_once ? 2 * d->period.cuts > d->period.shuts
-	                                   : gp_qos_is_full(view, state);
+		    : counts->seen_at_once ? 2 * d->period.cuts > d->period.shuts
+					   : gp_qos_is_full(view, state);
 
 	gp_qos_note_full(d, full, d->period.lc_ns);
 	if (d->windows && !counts->seen_at_once)
@@ -131,7 +131,7 @@ static bool is_full(const struct gp_view *view, const struct gp_policy_state *st
 }
 
 void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct gp_qos_counts *counts)
+		       const struct gp_qos_counts *counts)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t had_ns = view->now_ns - d->period.from_ns;

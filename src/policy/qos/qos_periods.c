@@ -51,14 +51,14 @@ bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *st
 
 /* The service cannot keep up. That should end soon, so one sample is enough. */
 static bool is_urgent(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint64_t had_ns)
+		      uint64_t had_ns)
 {
 	const struct gp_qos_device *d = state->device;
 
 	if (!d->period.lc_ns || had_ns < PERIOD_NS / 2)
 		return false;
 	return d->windows ? !d->seen_at_once && gp_qos_is_full(view, state)
-	                  : d->period.be_ns < had_ns / 4;
+			  : d->period.be_ns < had_ns / 4;
 }
 
 void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d)

@@ -43,7 +43,7 @@ static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
  * requests per second).
  */
 static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_ppm,
-                            uint64_t open_ns, bool with_spread)
+			    uint64_t open_ns, bool with_spread)
 {
 	uint64_t each_ns = each_request(state), work_ns = 0;
 
@@ -59,7 +59,7 @@ static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_p
 
 /* The time within which 99 of 100 requests are answered, from the end of a window of `open_ns`. */
 static uint64_t answer_after(const struct gp_view *view, const struct gp_policy_state *state,
-                             uint64_t load_ppm, uint64_t open_ns)
+			     uint64_t load_ppm, uint64_t open_ns)
 {
 	uint64_t each_ns = each_request(state);
 
@@ -69,7 +69,7 @@ static uint64_t answer_after(const struct gp_view *view, const struct gp_policy_
 
 /* The longest window after which 99 of 100 requests are still answered in time. */
 static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
-                               const struct gp_qos_counts *counts, uint64_t load_ppm, bool *keeps)
+			       const struct gp_qos_counts *counts, uint64_t load_ppm, bool *keeps)
 {
 	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
 	uint64_t open_ns = param_ns(state, GP_QOS_WINDOW);
@@ -86,7 +86,7 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_polic
 		return most(open_ns, shortest_ns);
 	/* The target is missed in any case: avoid unnecessary switches. */
 	open_ns = counts->target_ns -
-	          least(counts->target_ns, view->switch_cost_ns + 2 * each_request(state));
+		  least(counts->target_ns, view->switch_cost_ns + 2 * each_request(state));
 	return most(least(open_ns, param_ns(state, GP_QOS_WINDOW)), shortest_ns);
 }
 
@@ -96,7 +96,7 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_polic
  * time for which windows are closed: the mean and two standard deviations.
  */
 static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint64_t lc_ppm, struct gp_qos_windows *w)
+			      uint64_t lc_ppm, struct gp_qos_windows *w)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t first_ns = d->request_ns * GP_PPM / most(lc_ppm, 1);
@@ -108,26 +108,26 @@ static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy
 	w->shut_ns = lost_ns + work_behind(state, load_ppm, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
 	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(state)) * GP_PPM /
-	                            (GP_PPM - load_ppm);
+				    (GP_PPM - load_ppm);
 }
 
 /* The longest time for which a window may be closed, so that best-effort work has `floor_ppm` of
  * the time. That must hold beside a service that gives the GPU up only at the end of its slice. */
 static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_state *state,
-                             uint64_t open_ns, uint64_t floor_ppm)
+			     uint64_t open_ns, uint64_t floor_ppm)
 {
 	uint64_t late_ns = (uint64_t)state->param[GP_PRIORITY_LC_SHARED_SLICE] * 1000 / 2;
 	uint64_t run_ns = open_ns - view->switch_cost_ns * 5 / 4;
 	uint64_t round_ns = (run_ns > 2 * late_ns ? run_ns - late_ns : run_ns) * GP_PPM / floor_ppm;
 
 	return most(round_ns > open_ns ? round_ns - open_ns : 0,
-	            view->release_cost_ns + view->switch_cost_ns);
+		    view->release_cost_ns + view->switch_cost_ns);
 }
 
 /* A backlog that takes longer than best-effort work can be held waits for another window. If that
  * happens on average, the backlog never ends. */
 static void allow_for_floor(const struct gp_qos_counts *counts, uint64_t mean_ns,
-                            uint64_t longest_ns, uint64_t most_ns, struct gp_qos_windows *w)
+			    uint64_t longest_ns, uint64_t most_ns, struct gp_qos_windows *w)
 {
 	uint64_t again_ns = (longest_ns - 1) / most_ns * w->open_ns;
 
@@ -140,8 +140,8 @@ static void allow_for_floor(const struct gp_qos_counts *counts, uint64_t mean_ns
 }
 
 struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
-                                          const struct gp_policy_state *state,
-                                          const struct gp_qos_counts *counts, uint64_t lc_ppm)
+					  const struct gp_policy_state *state,
+					  const struct gp_qos_counts *counts, uint64_t lc_ppm)
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
 	uint64_t floor_ppm = most((uint64_t)state->param[GP_QOS_FLOOR] * 1000, counts->share_ppm);
@@ -164,7 +164,7 @@ struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
 		w.shut_ns = longest_ns = most(longest_ns, least_ns);
 	}
 	allow_for_floor(counts, mean_ns, longest_ns, (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns,
-	                &w);
+			&w);
 	/* The floor is an average: if best-effort work has clearly more, a long backlog is not
 	 * interrupted. */
 	if (counts->seen_at_once && d->be_ppm > 3 * floor_ppm / 2)
@@ -176,7 +176,7 @@ struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
 }
 
 uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_device *d,
-                               uint64_t lc_ppm)
+			       uint64_t lc_ppm)
 {
 	uint64_t taken_ppm = lc_ppm;
 
@@ -187,7 +187,7 @@ uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_d
 
 /* Each request occupies the GPU for r + 2 s. The switch back delays only the next request. */
 uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                               uint64_t lc_ppm)
+			       uint64_t lc_ppm)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;

@@ -84,8 +84,8 @@ static uint64_t short_wait(uint64_t each_ns, uint64_t u)
 uint64_t gp_qos_wait_for_others(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns)
 {
 	uint64_t u = load_ppm < LOAD_LEAST         ? LOAD_LEAST
-	             : load_ppm < GP_QOS_LOAD_MOST ? load_ppm
-	                                           : GP_QOS_LOAD_MOST;
+		     : load_ppm < GP_QOS_LOAD_MOST ? load_ppm
+						   : GP_QOS_LOAD_MOST;
 	uint64_t scale = each_ns / EACH_MOST + 1; /* avoids overflow */
 	uint64_t x = slope_of(u), power, late, passed, in_setup;
 

@@ -33,7 +33,7 @@ static uint64_t turn_for_share(const struct gp_view *view, const struct gp_polic
 /* Whether a task used the turn that it was given for its share. A task that did not wants less than
  * its share, and does not get another turn soon. */
 static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_qos_task *q)
+		       struct gp_qos_task *q)
 {
 	uint64_t turn_ns = turn_for_share(view, state);
 
@@ -46,7 +46,7 @@ static void judge_turn(const struct gp_view *view, const struct gp_policy_state 
 }
 
 static void keep_account(const struct gp_view *view, const struct gp_task_view *t,
-                         struct gp_qos_task *q)
+			 struct gp_qos_task *q)
 {
 	uint64_t passed_ns = q->counted_ns ? view->now_ns - q->counted_ns : 0;
 	bool held = t->held_by || ((t->known & GP_KNOWN_HELD) && t->held);
@@ -65,9 +65,9 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 		q->unseen_ns -= passed_ns < q->unseen_ns ? passed_ns : q->unseen_ns;
 	/* The debt is limited: a task must not starve because of its ceiling. */
 	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
-	                   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
+			   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
 	q->behind_ns = clamp(q->behind_ns + part_of(passed_ns, t->share_permille) - ran_ns,
-	                     q->unused_turn ? -UNUSED_NS : -BURST_NS, BURST_NS);
+			     q->unused_turn ? -UNUSED_NS : -BURST_NS, BURST_NS);
 	if (!t->share_permille || gp_seen_idle(t) || (t->held_by & GP_HELD_BY_USER))
 		q->behind_ns = 0; /* it wants nothing */
 }
@@ -75,7 +75,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 /* Whether a task has used the time of its ceiling. It is released again when it has enough room for
  * a while. */
 static bool is_over(const struct gp_view *view, const struct gp_task_view *t, struct gp_qos_task *q,
-                    struct gp_plan *plan)
+		    struct gp_plan *plan)
 {
 	int64_t left_ns = q->room_ns - (int64_t)q->unseen_ns;
 	int64_t enough_ns = part_of((uint64_t)BURST_NS, t->ceiling_permille) / 2;
@@ -90,7 +90,7 @@ static bool is_over(const struct gp_view *view, const struct gp_task_view *t, st
 }
 
 uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
-                    uint32_t user_held, struct gp_plan *plan)
+		    uint32_t user_held, struct gp_plan *plan)
 {
 	bool refused = asks_too_much(view);
 	uint32_t barred = 0;

@@ -28,7 +28,7 @@ static uint64_t request_of(const struct gp_task_view *t)
 
 /* Includes the host's time, unless the measurement does so already. */
 static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct gp_task_view *t,
-                               uint64_t lc_ppm)
+			       uint64_t lc_ppm)
 {
 	uint64_t request_ns = request_of(t);
 
@@ -43,7 +43,7 @@ static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct
  * grow without end.
  */
 static bool may_be_overloaded(const struct gp_view *view, const struct gp_policy_state *state,
-                              const struct gp_task_view *t)
+			      const struct gp_task_view *t)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t load_ppm = load_with_gaps(state, t, lc_at_most(d));
@@ -53,13 +53,13 @@ static bool may_be_overloaded(const struct gp_view *view, const struct gp_policy
 
 /* How long a hold for this task can be delayed, counted from when it became active. */
 static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct gp_task_view *t)
+			 const struct gp_task_view *t)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t request_ns = request_of(t);
 	uint64_t line_ns = gp_qos_wait_for_others(request_ns, lc_at_most(d), t->deadline_ns / 2);
 	uint64_t needs_ns = notice_of(view, t) + view->hold_cost_ns + view->switch_cost_ns +
-	                    request_ns + line_ns;
+			    request_ns + line_ns;
 
 	if (!is_seen_at_once(view, t) || t->deadline_ns <= needs_ns ||
 	    may_be_overloaded(view, state, t))
@@ -69,7 +69,7 @@ static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_stat
 
 /* Computed once for each measurement of the load. */
 static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_state *state,
-                          uint32_t i)
+			  uint32_t i)
 {
 	const struct gp_qos_device *d = state->device;
 	struct gp_qos_task *q = gp_policy_task(state, i);
@@ -86,7 +86,7 @@ static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_sta
  * waiting.
  */
 static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_state *state,
-                             const struct gp_task_view *t)
+			     const struct gp_task_view *t)
 {
 	uint64_t stays_ns = linger_ns(state);
 
@@ -106,7 +106,7 @@ struct demand {
 
 /* Requests with request marks and a budget can be counted. */
 static bool count_requests(const struct gp_policy_state *state, const struct gp_task_view *t,
-                           struct gp_qos_task *q)
+			   struct gp_qos_task *q)
 {
 	struct gp_qos_device *d = state->device;
 
@@ -146,7 +146,7 @@ static struct demand gather_demand(const struct gp_view *view, const struct gp_p
 
 /* Whether requests have the device to themselves. */
 static bool have_device_alone(const struct gp_view *view, const struct gp_policy_state *state,
-                              struct gp_qos_device *d)
+			      struct gp_qos_device *d)
 {
 	bool all = true;
 
@@ -171,7 +171,7 @@ static bool have_device_alone(const struct gp_view *view, const struct gp_policy
  * and a tick in a gap releases the others.
  */
 static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct gp_task_view *t, uint64_t lc_ppm)
+			const struct gp_task_view *t, uint64_t lc_ppm)
 {
 	uint64_t request_ns = request_of(t), each_ns = request_ns + gap_ns(state);
 	uint64_t lost_ns = notice_of(view, t) / 2, late_ns;
@@ -213,7 +213,7 @@ static void judge_target(const struct gp_view *view, const struct gp_policy_stat
 /* Measures the part of the time for which requests keep the device busy. Beside others they take
  * longer. While a hold or release is under way, most devices stand still. */
 static void measure_load(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct demand *m)
+			 const struct demand *m)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t had_ns = view->now_ns - d->busy.from_ns;
@@ -270,7 +270,7 @@ static void learn(struct gp_qos_device *d, bool useless)
 }
 
 static void open_or_shut(const struct gp_view *view, const struct gp_policy_state *state,
-                         struct gp_plan *plan)
+			 struct gp_plan *plan)
 {
 	struct gp_qos_device *d = state->device;
 	struct demand m = gather_demand(view, state);
@@ -300,7 +300,7 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 }
 
 void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
-                 struct gp_plan *plan)
+		 struct gp_plan *plan)
 {
 	const struct gp_qos_device *d = state->device;
 	bool owed = is_share_owed(view, state);

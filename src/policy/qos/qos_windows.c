@@ -23,7 +23,7 @@ static bool is_in_force(const struct gp_view *view, const struct gp_policy_state
 		if (!q->windowed)
 			continue;
 		if (t->known & GP_KNOWN_HELD ? t->held != d->shut
-		                             : view->now_ns < d->asked_ns + cost_ns)
+					     : view->now_ns < d->asked_ns + cost_ns)
 			return false;
 	}
 	return true;
@@ -42,14 +42,14 @@ static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
 
 /* When to request the end of the current phase. UINT64_MAX = not before there is work. */
 static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_state *state,
-                             const struct gp_qos_counts *counts)
+			     const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t stays_ns = linger_of(state, counts);
 
 	if (!counts->seen_at_once || counts->untargeted)
 		return d->shut ? ahead(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
-		               : ahead(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
+			       : ahead(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
 	if (!d->shut && d->waiting_ns) {
 		/* A backlog that was interrupted for the floor has waited long already; the window
 		 * still has its full length. */
@@ -65,7 +65,7 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
 }
 
 static void move_on(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_qos_counts *counts, struct gp_plan *plan)
+		    const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t end_ns;
@@ -93,7 +93,7 @@ static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
 {
 	return us < view->slice_min_us   ? view->slice_min_us
 	       : us > view->slice_max_us ? view->slice_max_us
-	                                 : (uint32_t)us;
+					 : (uint32_t)us;
 }
 
 /* Whole milliseconds, longer than a window, and so never tiny. */
@@ -108,7 +108,7 @@ static uint32_t lc_slice(const struct gp_view *view, const struct gp_policy_stat
 }
 
 void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_qos_counts *counts, struct gp_plan *plan)
+			  const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	const struct gp_qos_device *d = state->device;
 

@@ -25,7 +25,7 @@
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
 
 static struct gp_share_task *entity_of(const struct gp_view *view,
-                                       const struct gp_policy_state *state, uint32_t task)
+				       const struct gp_policy_state *state, uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }
@@ -33,8 +33,8 @@ static struct gp_share_task *entity_of(const struct gp_view *view,
 static void add_member(struct gp_share_task *s, const struct gp_task_view *t)
 {
 	uint32_t ceiling = t->ceiling_permille && t->ceiling_permille < WHOLE_PERMILLE
-	                           ? t->ceiling_permille
-	                           : WHOLE_PERMILLE;
+				   ? t->ceiling_permille
+				   : WHOLE_PERMILLE;
 
 	if (t->weight > s->weight)
 		s->weight = t->weight;
@@ -72,7 +72,7 @@ static void gather_claims(const struct gp_view *view, const struct gp_policy_sta
 /* Admits guarantees in the order of the entities' arrival. Entities that were admitted before are
  * called first, and keep their promise while it can be kept. */
 static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *state,
-                      bool admitted_before, uint32_t left_permille)
+		      bool admitted_before, uint32_t left_permille)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_share_task *s = gp_policy_task(state, i);
@@ -89,7 +89,7 @@ static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *
 }
 
 static void mark_refused(const struct gp_view *view, const struct gp_policy_state *state,
-                         struct gp_plan *plan)
+			 struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_share_task *own = gp_policy_task(state, i);
@@ -97,7 +97,7 @@ static void mark_refused(const struct gp_view *view, const struct gp_policy_stat
 		own->admitted =
 			view->task[i].class != GP_UNMANAGED && entity_of(view, state, i)->admitted;
 		plan->task[i].refused = view->task[i].class != GP_UNMANAGED &&
-		                        view->task[i].share_permille && !own->admitted;
+					view->task[i].share_permille && !own->admitted;
 	}
 }
 
@@ -114,7 +114,7 @@ struct pool {
 };
 
 static struct pool pool_of(const struct gp_view *view, const struct gp_policy_state *state,
-                           bool all)
+			   bool all)
 {
 	struct pool p = {.over = GP_TURN_WEIGHT_MAX};
 
@@ -134,7 +134,7 @@ static struct pool pool_of(const struct gp_view *view, const struct gp_policy_st
 /* Assigns each entity its part. Returns true if at least one more reached its ceiling; the caller
  * then repeats the computation. */
 static bool spread(const struct gp_view *view, const struct gp_policy_state *state, bool all,
-                   const struct pool *p)
+		   const struct pool *p)
 {
 	bool more = false;
 
@@ -161,7 +161,7 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
  * rounds is limited because this runs at each tick and must stay linear.
  */
 static uint32_t compute_parts(const struct gp_view *view, const struct gp_policy_state *state,
-                              bool all)
+			      bool all)
 {
 	struct pool p = {0};
 	bool more = true;
@@ -176,7 +176,7 @@ static uint32_t compute_parts(const struct gp_view *view, const struct gp_policy
 }
 
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,
-                        struct gp_plan *plan)
+			struct gp_plan *plan)
 {
 	struct gp_share_device *d = state->device;
 	struct gp_turns *turns = &d->turns;
@@ -189,7 +189,7 @@ static int share_decide(const struct gp_view *view, const struct gp_policy_state
 	admit(view, state, false, admit(view, state, true, WHOLE_PERMILLE));
 	mark_refused(view, state, plan);
 	compute_parts(view, state,
-	              true); /* so that entities that want nothing now have a weight, too */
+		      true); /* so that entities that want nothing now have a weight, too */
 	rules.idle_weight = compute_parts(view, state, false);
 	if (blind && !rules.idle_weight) {
 		gp_turns_by_slices(view, state, turns, &rules, plan);

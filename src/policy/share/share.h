@@ -27,7 +27,7 @@ struct gp_share_task {
 	int64_t behind_ns;      /* run time that it lacks; negative: surplus */
 	uint64_t worked_ns;     /* when it last ran, or could not be expected to run */
 	uint64_t since_ns;      /* when its last turn ended, or it lacked nothing; begin of the sums
-	                           below */
+				   below */
 	uint64_t got_ns;        /* its run time since then */
 	uint64_t sliced_got_ns; /* the part of got_ns while all had slices */
 	uint64_t sliced_ns;     /* how long all had slices since then */
@@ -53,7 +53,7 @@ struct gp_share_device {
 /* To be called after gp_turns_by_slices. Holds all other entities while one makes up for the time
  * that it lacks. `room` is the number of tasks that can be held. */
 void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint32_t room, struct gp_plan *plan);
+		      uint32_t room, struct gp_plan *plan);
 
 /* Clears the accounts; they are not needed while all entities take turns. */
 void gp_share_forget(const struct gp_view *view, const struct gp_policy_state *state);

@@ -66,7 +66,7 @@ static uint32_t due_permille(const struct gp_share_task *s)
 /* An entity that did not run during a sample wants nothing. If a round is longer than that, it may
  * only have waited for its slice. */
 static bool is_idle(const struct gp_view *view, const struct gp_share_device *d,
-                    const struct gp_share_task *s)
+		    const struct gp_share_task *s)
 {
 	uint64_t sample_ns = view->sample_period_ns * 3 / 4, round_ns = d->turns.round_ns;
 
@@ -75,7 +75,7 @@ static bool is_idle(const struct gp_view *view, const struct gp_share_device *d,
 }
 
 static bool wants_its_part(const struct gp_view *view, const struct gp_share_device *d,
-                           const struct gp_share_task *s)
+			   const struct gp_share_task *s)
 {
 	const struct gp_turn_entity *e = &s->turn;
 
@@ -84,7 +84,7 @@ static bool wants_its_part(const struct gp_view *view, const struct gp_share_dev
 }
 
 static void count(const struct gp_view *view, const struct gp_share_device *d,
-                  struct gp_share_task *s)
+		  struct gp_share_task *s)
 {
 	uint64_t ran_ns = s->turn.ran_ns;
 
@@ -100,7 +100,7 @@ static void count(const struct gp_view *view, const struct gp_share_device *d,
 
 /* During its own turn an entity is charged for the whole device, whether it uses it or not. */
 static void keep_account(const struct gp_view *view, const struct gp_share_device *d,
-                         struct gp_share_task *s, bool has_turn)
+			 struct gp_share_task *s, bool has_turn)
 {
 	int64_t swing_ns = swing_of(view, d);
 	uint64_t passed_ns = view->now_ns - d->tick_ns;
@@ -126,7 +126,7 @@ static void keep_account(const struct gp_view *view, const struct gp_share_devic
 /* If the entity used its last turn, slices are known to be insufficient. An entity that only had to
  * wait for the turns of others may catch up by slices. */
 static bool lacks(const struct gp_view *view, const struct gp_share_device *d,
-                  const struct gp_share_task *s)
+		  const struct gp_share_task *s)
 {
 	bool by_slices = permille(s->sliced_got_ns, s->sliced_ns) < due_permille(s);
 
@@ -136,12 +136,12 @@ static bool lacks(const struct gp_view *view, const struct gp_share_device *d,
 /* The turn is long enough to leave a surplus as large as the usual deficit. Half a sample period is
  * subtracted, because the turn ends only with the next new run time. */
 static void begin_turn(const struct gp_view *view, struct gp_share_device *d,
-                       struct gp_share_task *s, uint64_t id)
+		       struct gp_share_task *s, uint64_t id)
 {
 	uint32_t others = WHOLE_PERMILLE - due_permille(s);
 	uint32_t before = permille(s->sliced_got_ns, s->sliced_ns);
 	uint64_t length_ns = (uint64_t)(s->behind_ns + swing_of(view, d)) * WHOLE_PERMILLE /
-	                     (others > LEAST_LEFT ? others : LEAST_LEFT);
+			     (others > LEAST_LEFT ? others : LEAST_LEFT);
 
 	length_ns -=
 		length_ns < view->sample_period_ns / 2 ? length_ns : view->sample_period_ns / 2;
@@ -169,7 +169,7 @@ static void note_low_demand(const struct gp_view *view, struct gp_share_task *s)
 
 /* Turns begin and end when run times were updated, so that the run time in a turn is known. */
 static bool turn_is_over(const struct gp_view *view, struct gp_share_device *d,
-                         struct gp_share_task *s)
+			 struct gp_share_task *s)
 {
 	uint64_t sampled_ns = view->now_ns - d->turn_mark_ns;
 	bool tells =
@@ -200,7 +200,7 @@ struct survey {
 };
 
 static struct survey survey_entities(const struct gp_view *view,
-                                     const struct gp_policy_state *state, struct gp_share_device *d)
+				     const struct gp_policy_state *state, struct gp_share_device *d)
 {
 	struct survey v = {.current = NONE, .next = NONE};
 	int64_t most_ns = 0;
@@ -228,7 +228,7 @@ static struct survey survey_entities(const struct gp_view *view,
 
 /* Between two turns there is a round of slices, so that no entity starves. */
 static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                            struct gp_share_device *d, const struct survey *v)
+			    struct gp_share_device *d, const struct survey *v)
 {
 	if (v->current != NONE) {
 		struct gp_share_task *s = gp_policy_task(state, v->current);
@@ -249,7 +249,7 @@ static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_s
 }
 
 static void hold_others(const struct gp_view *view, const struct gp_policy_state *state,
-                        uint32_t current, struct gp_plan *plan)
+			uint32_t current, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED && view->task[i].gang != current &&
@@ -258,7 +258,7 @@ static void hold_others(const struct gp_view *view, const struct gp_policy_state
 }
 
 void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint32_t room, struct gp_plan *plan)
+		      uint32_t room, struct gp_plan *plan)
 {
 	struct gp_share_device *d = state->device;
 	uint32_t current;

@@ -9,7 +9,7 @@
 #include "rpc/server/internal.h"
 
 struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
-                                    struct json_object *id, const int *fds, unsigned nfds)
+				    struct json_object *id, const int *fds, unsigned nfds)
 {
 	struct gp_rpc_call *call = calloc(1, sizeof *call);
 
@@ -49,7 +49,7 @@ static void call_free(struct gp_rpc_call *call)
 
 /* {"jsonrpc":"2.0","id":ID,KEY:VALUE}; NULL: no memory. */
 static struct json_object *envelope(struct json_object *id, const char *key,
-                                    struct json_object *value)
+				    struct json_object *value)
 {
 	struct json_object *json = json_object_new_object();
 
@@ -64,19 +64,19 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 }
 
 static struct json_object *error_object(int code, int error, struct json_object *data,
-                                        const char *sentence)
+					const char *sentence)
 {
 	struct json_object *json = json_object_new_object();
 
 	json_object_object_add(json, "code",
-	                       json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));
+			       json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));
 	json_object_object_add(json, "message",
-	                       gp_json_from_bytes(*sentence ? sentence : gp_error_name(error)));
+			       gp_json_from_bytes(*sentence ? sentence : gp_error_name(error)));
 	if (error && !data)
 		data = json_object_new_object();
 	if (error)
 		json_object_object_add(data, "errno",
-		                       json_object_new_string(gp_rpc_errno_name(error)));
+				       json_object_new_string(gp_rpc_errno_name(error)));
 	if (data)
 		json_object_object_add(json, "data", data);
 	return json;
@@ -105,7 +105,7 @@ int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 }
 
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
-                     const char *sentence)
+		     const char *sentence)
 {
 	send_error(call, error_object(code, error, data, sentence));
 	call_free(call);
@@ -127,8 +127,8 @@ void gp_rpc_calls_end(struct gp_rpc_conn *c)
 {
 	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
 		send_error(call, error_object(0, -ECANCELED, NULL,
-		                              "the daemon is shutting down; repeat the "
-		                              "request when it runs again"));
+					      "the daemon is shutting down; repeat the "
+					      "request when it runs again"));
 }
 
 void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence)

@@ -176,7 +176,7 @@ static void take_lines(struct gp_rpc_conn *c)
 	}
 	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
 		gp_rpc_conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG,
-		                    "the last line does not end with a newline");
+				    "the last line does not end with a newline");
 }
 
 int gp_rpc_conn_take_turn(struct gp_rpc_conn *c)
@@ -226,7 +226,7 @@ static int watch(struct gp_rpc_conn *c)
 
 	if (r >= 0)
 		r = sd_event_add_time(event, &c->timer, CLOCK_MONOTONIC, UINT64_MAX, TIMER_SLACK,
-		                      on_timer, c);
+				      on_timer, c);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
 	return r < 0 ? r : 0;
@@ -243,12 +243,12 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 		return -ENOMEM;
 	}
 	*c = (struct gp_rpc_conn){.refs = 1,
-	                          .next = server->conns,
-	                          .server = server,
-	                          .listener = l,
-	                          .fd = fd,
-	                          .peer = {.pidfd = -1},
-	                          .timer_us = UINT64_MAX};
+				  .next = server->conns,
+				  .server = server,
+				  .listener = l,
+				  .fd = fd,
+				  .peer = {.pidfd = -1},
+				  .timer_us = UINT64_MAX};
 	if (c->next)
 		c->next->prev = c;
 	server->conns = c;

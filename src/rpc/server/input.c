@@ -44,9 +44,9 @@ void gp_rpc_input_receive(struct gp_rpc_conn *c)
 	} control;
 	struct iovec room = {0};
 	struct msghdr head = {.msg_iov = &room,
-	                      .msg_iovlen = 1,
-	                      .msg_control = control.bytes,
-	                      .msg_controllen = sizeof control.bytes};
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof control.bytes};
 	char *bytes;
 	ssize_t n;
 	int r = gp_lines_room(&c->lines, c->listener->config.limits.line, &bytes, &room.iov_len);
@@ -56,10 +56,10 @@ void gp_rpc_input_receive(struct gp_rpc_conn *c)
 
 		if (r == -EMSGSIZE)
 			snprintf(sentence, sizeof sentence,
-			         "the line is too long; a line may have at most %u bytes",
-			         c->listener->config.limits.line);
+				 "the line is too long; a line may have at most %u bytes",
+				 c->listener->config.limits.line);
 		gp_rpc_conn_cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r,
-		                    sentence);
+				    sentence);
 		return;
 	}
 	room.iov_base = bytes;
@@ -119,7 +119,7 @@ void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length)
 	gp_rpc_conn_charge(c, length);
 	if (n < 0)
 		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
-		                       "too many file descriptors; a line may carry at most 4");
+				       "too many file descriptors; a line may carry at most 4");
 	else if (length == strlen(line) && is_blank(line))
 		while (n > 0)
 			close(fd[--n]);

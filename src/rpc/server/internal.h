@@ -43,7 +43,7 @@ struct gp_rpc_listener {
 	struct gp_rpc_socket config; /* with the default limits filled in */
 	int fd;
 	char made[sizeof((struct sockaddr_un *)0)->sun_path]; /* socket file that the server created
-	                                                         and removes; or "" */
+								 and removes; or "" */
 	sd_event_source *io;
 	sd_event_source *retry; /* set while no file descriptor is free for accept(2) */
 	unsigned clients;
@@ -146,13 +146,13 @@ void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length);
 
 /* request.c: handles one line. Takes ownership of the file descriptors. */
 void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
-                         unsigned nfds);
+			 unsigned nfds);
 /* Sends an error that belongs to no request. */
 void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence);
 
 /* call.c */
 struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
-                                    struct json_object *id, const int *fds, unsigned nfds);
+				    struct json_object *id, const int *fds, unsigned nfds);
 /*
  * Answers all open calls with an error. The connection is closed next, so later answers are
  * dropped.

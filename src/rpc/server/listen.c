@@ -23,8 +23,8 @@ static int address_of(const char *path, struct sockaddr_un *address, struct gp_e
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address->sun_path)
 		return gp_fail(err, -ENAMETOOLONG,
-		               "socket path %s is too long; it may have at most %zu bytes", path,
-		               sizeof address->sun_path - 1);
+			       "socket path %s is too long; it may have at most %zu bytes", path,
+			       sizeof address->sun_path - 1);
 	memcpy(address->sun_path, path, strlen(path) + 1);
 	return 0;
 }
@@ -40,8 +40,8 @@ static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(s.st_mode))
 		return gp_fail(err, -EADDRINUSE,
-		               "%s exists and is not a socket; remove it, or choose another path",
-		               path);
+			       "%s exists and is not a socket; remove it, or choose another path",
+			       path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
@@ -49,7 +49,7 @@ static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
 	close(fd);
 	if (r != -ECONNREFUSED) /* a full backlog also means that a server listens */
 		return gp_fail(err, -EADDRINUSE, "another daemon answers at %s; stop it first",
-		               path);
+			       path);
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
@@ -178,12 +178,12 @@ static int adopt_socket(struct gp_rpc_listener *l, struct gp_error *err)
 	if (option(l->fd, SO_DOMAIN) != AF_UNIX || option(l->fd, SO_TYPE) != SOCK_STREAM ||
 	    option(l->fd, SO_ACCEPTCONN) != 1)
 		return gp_fail(err, -EINVAL,
-		               "file descriptor %d is not a listening Unix stream socket; check "
-		               "ListenStream= of the socket unit",
-		               l->fd);
+			       "file descriptor %d is not a listening Unix stream socket; check "
+			       "ListenStream= of the socket unit",
+			       l->fd);
 	if (fcntl(l->fd, F_SETFL, O_NONBLOCK) || fcntl(l->fd, F_SETFD, FD_CLOEXEC))
 		return gp_fail(err, -errno, "cannot configure socket %d: %s", l->fd,
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	return 0;
 }
 
@@ -197,12 +197,12 @@ int gp_rpc_listener_open(struct gp_rpc_listener *l, struct gp_error *err)
 	r = sd_event_add_io(event, &l->io, l->fd, EPOLLIN, on_connect, l);
 	if (r >= 0)
 		r = sd_event_add_time_relative(event, &l->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
-		                               l);
+					       l);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
 	return r < 0 ? gp_fail(err, r, "cannot add a socket to the event loop: %s",
-	                       gp_error_name(r))
-	             : 0;
+			       gp_error_name(r))
+		     : 0;
 }
 
 void gp_rpc_listener_close(struct gp_rpc_listener *l)

@@ -20,8 +20,8 @@ static const char *find_flaw(struct json_object *request, struct json_object **i
 
 	*has_id = json_object_object_get_ex(request, "id", id);
 	if (json_object_is_type(*id, json_type_string)
-	            ? json_object_get_string_len(*id) > ID_MAX
-	            : *has_id && !json_object_is_type(*id, json_type_int)) {
+		    ? json_object_get_string_len(*id) > ID_MAX
+		    : *has_id && !json_object_is_type(*id, json_type_int)) {
 		*id = NULL;
 		return "id must be a whole number or a string of at most 128 bytes";
 	}
@@ -69,8 +69,8 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 		data = json_object_new_object();
 		json_object_object_add(data, "versions", versions());
 		return gp_rpc_fail_data(call, GP_RPC_VERSION_UNKNOWN, -EPROTONOSUPPORT, data,
-		                        "this daemon supports version 1 of the protocol; use a "
-		                        "client of the same release");
+					"this daemon supports version 1 of the protocol; use a "
+					"client of the same release");
 	}
 	result = json_object_new_object();
 	names = json_object_new_array();
@@ -78,7 +78,7 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 	json_object_object_add(result, "server", json_object_new_string(c->server->config.name));
 	for (unsigned i = 0; i < c->listener->config.nmethods; i++)
 		json_object_array_add(names,
-		                      json_object_new_string(c->listener->config.method[i].name));
+				      json_object_new_string(c->listener->config.method[i].name));
 	json_object_object_add(result, "methods", names);
 	return gp_rpc_reply(call, result);
 }
@@ -106,10 +106,10 @@ static int unknown_method(struct gp_rpc_call *call, const char *name)
 	gp_suggest_offer(&suggest, method_hello.name);
 	if (suggest.nearest)
 		return gp_rpc_fail(call, GP_RPC_UNKNOWN_METHOD, -ENOSYS,
-		                   "method '%.40s' is not known; perhaps '%s' is meant", name,
-		                   suggest.nearest);
+				   "method '%.40s' is not known; perhaps '%s' is meant", name,
+				   suggest.nearest);
 	return gp_rpc_fail(call, GP_RPC_UNKNOWN_METHOD, -ENOSYS,
-	                   "method '%.40s' is not known; hello lists the available methods", name);
+			   "method '%.40s' is not known; hello lists the available methods", name);
 }
 
 static void invoke(struct gp_rpc_call *call)
@@ -155,7 +155,7 @@ static void refuse(struct gp_rpc_conn *c, struct json_object *id, const char *se
 
 /* Returns true if the call took ownership of the file descriptors. */
 static bool request_object(struct gp_rpc_conn *c, struct json_object *request, const int *fds,
-                           unsigned nfds)
+			   unsigned nfds)
 {
 	struct gp_rpc_call *call;
 	struct json_object *id = NULL;
@@ -188,7 +188,7 @@ static bool request_object(struct gp_rpc_conn *c, struct json_object *request, c
 }
 
 void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
-                         unsigned nfds)
+			 unsigned nfds)
 {
 	struct json_object *request = NULL;
 	struct gp_error err = {0};

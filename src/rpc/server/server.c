@@ -51,7 +51,7 @@ static int open_all(struct gp_rpc_server *server, struct gp_error *err)
 }
 
 int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
-                      struct gp_rpc_server **server, struct gp_error *err)
+		      struct gp_rpc_server **server, struct gp_error *err)
 {
 	struct gp_rpc_server *s = calloc(1, sizeof *s);
 	int r;
@@ -120,7 +120,7 @@ uint64_t gp_rpc_wanted(const struct gp_rpc_server *server)
 }
 
 void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *method,
-                   struct json_object *params)
+		   struct json_object *params)
 {
 	struct json_object *json;
 	struct gp_rpc_message *m;

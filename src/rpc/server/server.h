@@ -88,7 +88,7 @@ int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result);
 int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
-                     const char *sentence);
+		     const char *sentence);
 
 /*
  * Sets the event bits that this client subscribes to; the caller defines their meaning. 0
@@ -105,7 +105,7 @@ uint64_t gp_rpc_wanted(const struct gp_rpc_server *server);
  * gets the notification `lost` with {"count": N} later.
  */
 void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *method,
-                   struct json_object *params);
+		   struct json_object *params);
 
 /*
  * Limits of one socket; each socket counts its own clients. The caller sets the first group. In the
@@ -163,7 +163,7 @@ struct gp_rpc_counters {
  * sockets and their paths are copied. Methods and the name must outlive the server.
  */
 int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
-                      struct gp_rpc_server **server, struct gp_error *err);
+		      struct gp_rpc_server **server, struct gp_error *err);
 
 /*
  * Answers open calls with GP_RPC_ENDING, as far as clients read at once. A method that still keeps

@@ -39,7 +39,7 @@ static int pid_of(int pidfd, pid_t *pid)
  * the new pidfd has not ended by then, pid, start time and pidfd belong together.
  */
 static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *out,
-                        struct gp_error *err)
+			struct gp_error *err)
 {
 	int fd = gp_pidfd_open(pid), r;
 
@@ -47,7 +47,7 @@ static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *o
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	if (fd == -EINVAL || fd == -ENOENT)
 		return gp_fail(err, -ESRCH,
-		               "%d is a thread, not a process; use the pid of its process", pid);
+			       "%d is a thread, not a process; use the pid of its process", pid);
 	if (fd < 0)
 		return gp_fail(err, fd, "cannot open process %d: %s", pid, gp_error_name(fd));
 	*out = (struct gp_target){
@@ -66,8 +66,8 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
 
 	if (peer->pidfd < 0)
 		return gp_fail(err, -EPERM,
-		               "the process that connected cannot be identified; send a pidfd "
-		               "instead of self");
+			       "the process that connected cannot be identified; send a pidfd "
+			       "instead of self");
 	if (gp_pidfd_ended(peer->pidfd))
 		return gp_fail(err, -ESRCH, "the process that connected has ended");
 	*out = (struct gp_target){
@@ -76,7 +76,7 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
 }
 
 static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	uint64_t index = 0;
 	pid_t pid = 0;
@@ -88,8 +88,8 @@ static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, stru
 	fd = gp_rpc_fd(call, (unsigned)index);
 	if (fd < 0)
 		return gp_fail(err, -EINVAL,
-		               "no file descriptor %u came with this line; send the pidfd with it",
-		               (unsigned)index);
+			       "no file descriptor %u came with this line; send the pidfd with it",
+			       (unsigned)index);
 	r = pid_of(fd, &pid);
 	if (r)
 		return gp_fail(err, -EINVAL, "file descriptor %u is not a pidfd", (unsigned)index);
@@ -97,8 +97,8 @@ static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, stru
 		return gp_fail(err, -ESRCH, "the process of that pidfd has ended");
 	if (!pid)
 		return gp_fail(err, -EPERM,
-		               "the process of that pidfd is in a pid namespace that the daemon "
-		               "cannot see; use a daemon in that namespace");
+			       "the process of that pidfd is in a pid namespace that the daemon "
+			       "cannot see; use a daemon in that namespace");
 	r = open_process(call, pid, out, err);
 	if (!r && gp_pidfd_ended(fd))
 		r = gp_fail(err, -ESRCH, "the process of that pidfd has ended");
@@ -106,7 +106,7 @@ static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, stru
 }
 
 static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	uint64_t pid = 0, start_time = 0;
 	bool has_start_time;
@@ -115,7 +115,7 @@ static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct
 	r = gp_params_u64(target, "pid", 1, INT32_MAX, &pid, NULL, err);
 	if (!r)
 		r = gp_params_u64(target, "start_time", 1, UINT64_MAX, &start_time, &has_start_time,
-		                  err);
+				  err);
 	if (r)
 		return r;
 	if (!gp_rpc_peer(call)->same_pidns)
@@ -129,7 +129,7 @@ static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct
 }
 
 static int read_target(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                       struct gp_error *err)
+		       struct gp_error *err)
 {
 	bool self = false, has_self, has_pidfd, has_pid, has_start_time;
 	int r = GP_PARAMS_KNOWN(target, err, "self", "pidfd", "pid", "start_time");
@@ -144,15 +144,15 @@ static int read_target(struct gp_rpc_call *call, struct json_object *target, str
 	if ((int)has_self + has_pidfd + has_pid != 1 || has_self != self ||
 	    (has_start_time && !has_pid))
 		return gp_fail(err, -EINVAL,
-		               "a target is {\"self\": true}, {\"pidfd\": INDEX} or {\"pid\": PID, "
-		               "\"start_time\": TICKS}");
+			       "a target is {\"self\": true}, {\"pidfd\": INDEX} or {\"pid\": PID, "
+			       "\"start_time\": TICKS}");
 	if (self)
 		return read_self(call, out, err);
 	return has_pidfd ? read_pidfd(call, target, out, err) : read_pid(call, target, out, err);
 }
 
 int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct gp_target *out,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	struct json_object *target = NULL;
 	bool present;

@@ -21,6 +21,6 @@ struct gp_target {
  * it this way. Each with a message. Check gp_pidfd_ended again before acting on the pid.
  */
 int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct gp_target *out,
-                    struct gp_error *err);
+		    struct gp_error *err);
 
 #endif

@@ -117,7 +117,7 @@ static uint64_t mes_call(struct gp_sim *s, const struct control *call, unsigned 
 uint64_t gp_cwsr_call(struct gp_sim *s, const struct control *call, unsigned step)
 {
 	return s->device.scheduler == GP_SIM_HWS ? hws_call(s, call, step)
-	                                         : mes_call(s, call, step);
+						 : mes_call(s, call, step);
 }
 
 void gp_cwsr_call_over(struct gp_sim *s, struct gp_sim_task_state *t, bool last)

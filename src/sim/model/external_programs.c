@@ -62,10 +62,10 @@ int gp_sim_join(struct gp_sim *s, const struct gp_sim_program *program, uint32_t
 		return -ENOSPC;
 	*t = (struct gp_sim_task_state){
 		.config = {.load = GP_LOAD_EXTERNAL,
-	                   .slice_us = program->slice_us,
-	                   .width_permille = program->width_permille,
-	                   .wave_ns = program->wave_ns,
-	                   .stop_ns = GP_NEVER},
+			   .slice_us = program->slice_us,
+			   .width_permille = program->width_permille,
+			   .wave_ns = program->wave_ns,
+			   .stop_ns = GP_NEVER},
 		.index = t->index,
 		.rng = t->rng,
 		.external = t->external,
@@ -163,9 +163,9 @@ void gp_sim_external_request_done(struct gp_sim *s, struct gp_sim_task_state *t)
 	struct gp_sim_external *e = t->external;
 
 	e->done = (struct gp_sim_done){.tag = e->queue[e->first].request.tag,
-	                               .value = e->value,
-	                               .submitted_ns = e->queue[e->first].submitted_ns,
-	                               .done_ns = s->now_ns};
+				       .value = e->value,
+				       .submitted_ns = e->queue[e->first].submitted_ns,
+				       .done_ns = s->now_ns};
 	e->first = (e->first + 1) % GP_SIM_REQUESTS;
 	e->count--;
 }

@@ -159,20 +159,20 @@ static inline void gp_sim_changed(struct gp_sim *s, const struct gp_sim_task_sta
 }
 
 static inline void gp_sim_notify(struct gp_sim *s, enum gp_sim_what what,
-                                 const struct gp_sim_task_state *t)
+				 const struct gp_sim_task_state *t)
 {
 	gp_sim_changed(s, t);
 	if (s->watch)
 		s->watch(s->watch_arg, &(struct gp_sim_event){.what = what,
-		                                              .now_ns = s->now_ns,
-		                                              .device = s->number,
-		                                              .task = t->index,
-		                                              .arrival_ns = t->arrival_ns});
+							      .now_ns = s->now_ns,
+							      .device = s->number,
+							      .task = t->index,
+							      .arrival_ns = t->arrival_ns});
 }
 
 /* Defined in programs.c. */
 void gp_sim_program_init(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t seed,
-                         uint64_t stream);
+			 uint64_t stream);
 void gp_sim_program_timer(struct gp_sim *s, struct gp_sim_task_state *t);
 void gp_sim_program_stop(struct gp_sim *s, struct gp_sim_task_state *t);
 void gp_sim_program_begin_request(struct gp_sim *s, struct gp_sim_task_state *t);

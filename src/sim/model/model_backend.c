@@ -76,7 +76,7 @@ static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 }
 
 static void observe_run(const struct gp_sim *s, const struct gp_sim_task_state *t,
-                        struct gp_observation *o)
+			struct gp_observation *o)
 {
 	o->known |= GP_KNOWN_RUNNING | GP_KNOWN_RUN;
 	o->running = s->model->runs(s, t);
@@ -86,7 +86,7 @@ static void observe_run(const struct gp_sim *s, const struct gp_sim_task_state *
 }
 
 static void observe_exactly(const struct gp_sim *s, const struct gp_sim_task_state *t,
-                            struct gp_observation *o)
+			    struct gp_observation *o)
 {
 	bool looks = s->device.detect_ns; /* otherwise activity is known continuously */
 
@@ -129,7 +129,7 @@ static int sim_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		seen[i].known = GP_KNOWN_HELD | (s->device.slices ? GP_KNOWN_SLICE : 0);
 		seen[i].held = t->held;
 		seen[i].under_way = (uint8_t)((t->holds_queued ? GP_UNDER_WAY_HOLD : 0) |
-		                              (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
+					      (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
 		seen[i].slice_us = t->slice_set_us;
 		if (s->device.activity == GP_ACTIVITY_SAMPLED)
 			observe_sample(t, &seen[i]);
@@ -152,7 +152,7 @@ static bool is_possible(const struct gp_sim *s, const struct control *c)
 	if (c->kind != GP_SIM_CONTROL_SLICE)
 		return s->device.max_held;
 	return s->device.slices && (!c->slice_us || (c->slice_us >= s->base.info.slice_min_us &&
-	                                             c->slice_us <= s->base.info.slice_max_us));
+						     c->slice_us <= s->base.info.slice_max_us));
 }
 
 static void apply(struct gp_sim *s, const struct control *c)
@@ -171,7 +171,7 @@ static void apply(struct gp_sim *s, const struct control *c)
 static void next_step(struct gp_sim *s)
 {
 	gp_heap_set(&s->heap, &s->control_timer,
-	            s->model->call(s, &s->queue[s->queue_first], s->step++));
+		    s->model->call(s, &s->queue[s->queue_first], s->step++));
 }
 
 static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
@@ -194,20 +194,20 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 
 /* All tasks of a batch are handled by one call. */
 static int sim_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
-                   unsigned n)
+		   unsigned n)
 {
 	static const uint8_t control[] = {[GP_ACT_HOLD] = GP_SIM_CONTROL_HOLD,
-	                                  [GP_ACT_RELEASE] = GP_SIM_CONTROL_RELEASE,
-	                                  [GP_ACT_SLICE] = GP_SIM_CONTROL_SLICE};
+					  [GP_ACT_RELEASE] = GP_SIM_CONTROL_RELEASE,
+					  [GP_ACT_SLICE] = GP_SIM_CONTROL_SLICE};
 	struct gp_sim *s = of(gpu);
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
 		    (struct control){.kind = control[kind],
-		                     .task = a[i].handle,
-		                     .joins = kind != GP_ACT_SLICE && i > 0,
-		                     .slice_us = kind == GP_ACT_SLICE ? a[i].slice_us : 0},
+				     .task = a[i].handle,
+				     .joins = kind != GP_ACT_SLICE && i > 0,
+				     .slice_us = kind == GP_ACT_SLICE ? a[i].slice_us : 0},
 		    &a[i]);
 	return 0;
 }
@@ -295,7 +295,7 @@ void gp_sim_backend_activity_changed(struct gp_sim *s, struct gp_sim_task_state 
 		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
 	else if (!gp_timer_is_set(&s->detect_timer))
 		gp_heap_set(&s->heap, &s->detect_timer,
-		            s->now_ns - s->now_ns % every_ns + every_ns);
+			    s->now_ns - s->now_ns % every_ns + every_ns);
 }
 
 static const struct gp_gpu_ops sim_ops = {
@@ -320,8 +320,8 @@ int gp_sim_backend_init(struct gp_sim *s)
 	s->base.ops = &sim_ops;
 	snprintf(info->name, sizeof info->name, "simulated GPU");
 	info->caps = (d->max_held ? GP_CAP_HOLD : 0) | (d->slices ? GP_CAP_SLICE : 0) |
-	             (d->activity != GP_ACTIVITY_NONE ? GP_CAP_ACTIVITY : 0) |
-	             (d->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
+		     (d->activity != GP_ACTIVITY_NONE ? GP_CAP_ACTIVITY : 0) |
+		     (d->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
 	info->max_held = d->max_held;
 	s->model->describe(s, info);
 	/* If polling is as fast as the engine's own ticks, activity counts as known at once. */

@@ -9,7 +9,7 @@
 static uint64_t draw_interval(struct gp_sim_task_state *t)
 {
 	return t->config.load == GP_LOAD_POISSON ? gp_rng_exponential(&t->rng, t->config.every_ns)
-	                                         : t->config.every_ns;
+						 : t->config.every_ns;
 }
 
 /* Computes the arrival of the next request, whether or not the last one is finished. Returns false
@@ -32,7 +32,7 @@ uint64_t gp_sim_program_draw_launch(const struct gp_sim *s, struct gp_sim_task_s
 }
 
 void gp_sim_program_init(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t seed,
-                         uint64_t stream)
+			 uint64_t stream)
 {
 	gp_rng_init(&t->rng, seed, stream);
 	t->slice_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
@@ -49,7 +49,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 static void wait_for(struct gp_sim *s, struct gp_sim_task_state *t, enum stage stage,
-                     uint64_t at_ns)
+		     uint64_t at_ns)
 {
 	t->stage = stage;
 	gp_heap_set(&s->heap, &t->timer, at_ns);
@@ -96,7 +96,7 @@ static void send_request(struct gp_sim *s, struct gp_sim_task_state *t)
 	hint_ns = begin_ns > lead_ns ? begin_ns - lead_ns : 0;
 	hint_ns = later(hint_ns, s->now_ns) + gp_sim_program_draw_launch(s, t);
 	t->submit_ns = begin_ns +
-	               gp_sim_program_draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
+		       gp_sim_program_draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
 	if (hint_ns < t->submit_ns)
 		wait_for(s, t, GP_SIM_STAGE_HINT, hint_ns);
 	else
@@ -128,8 +128,8 @@ static void start(struct gp_sim *s, struct gp_sim_task_state *t)
 	switch (t->config.load) {
 	case GP_LOAD_PERIODIC: /* at a random phase; otherwise all periodic tasks would coincide */
 		t->arrival_ns = s->now_ns + (t->config.phase_ns
-		                                     ? t->config.phase_ns
-		                                     : gp_rng_below(&t->rng, t->config.every_ns));
+						     ? t->config.phase_ns
+						     : gp_rng_below(&t->rng, t->config.every_ns));
 		send_request(s, t);
 		break;
 	case GP_LOAD_POISSON:

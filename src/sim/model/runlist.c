@@ -166,7 +166,7 @@ static void switch_to_next(struct gp_sim *s)
 	s->totals.switches++;
 	gp_sim_notify(s, GP_SIM_SWITCH, t);
 	gp_heap_set(&s->heap, &s->timer,
-	            s->now_ns + (idle ? s->device.switch_idle_ns : s->device.switch_ns));
+		    s->now_ns + (idle ? s->device.switch_idle_ns : s->device.switch_ns));
 }
 
 static void take_off(struct gp_sim *s, struct gp_sim_task_state *t)

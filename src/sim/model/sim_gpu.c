@@ -66,8 +66,8 @@ static bool trace_is_valid(const struct gp_sim_task *t)
 static bool task_is_valid(const struct gp_sim_task *t)
 {
 	const uint64_t time[] = {t->every_ns,      t->phase_ns, t->kernel_ns,
-	                         t->kernel_gap_ns, t->wave_ns,  t->gap_ns,
-	                         t->prepare_ns,    t->hint_ns,  t->start_ns};
+				 t->kernel_gap_ns, t->wave_ns,  t->gap_ns,
+				 t->prepare_ns,    t->hint_ns,  t->start_ns};
 	bool arrives = t->load == GP_LOAD_PERIODIC || t->load == GP_LOAD_POISSON;
 
 	for (unsigned i = 0; i < sizeof time / sizeof *time; i++)

@@ -52,7 +52,7 @@ struct gp_sim_device {
 	uint64_t switch_ns;      /* switch from a context with unfinished work */
 	uint64_t switch_idle_ns; /* switch from an idle context: no state to save */
 	uint64_t refill_ns; /* after it is back on the device, interrupted work makes no progress
-	                       for this time, and cannot be interrupted again */
+			       for this time, and cannot be interrupted again */
 	uint32_t slice_us;  /* the hardware's default */
 	bool slices;        /* slices can be set */
 	uint64_t set_slice_ns;
@@ -71,7 +71,7 @@ struct gp_sim_device {
 	uint64_t launch_jitter_ns; /* mean of an exponential time that is added to it */
 	uint32_t launch_hinted_permille; /* the part of the launch time that is left after a hint */
 	uint64_t hold_ns; /* cost of a control call; it takes effect at the end, one call at a time.
-	                     With cwsr: only the time before queues are taken off */
+			     With cwsr: only the time before queues are taken off */
 	uint64_t release_ns;
 	uint32_t max_held; /* 0 = tasks cannot be held */
 	enum gp_sim_activity activity;
@@ -131,8 +131,8 @@ enum gp_sim_what {
 	GP_SIM_RUN,     /* the task begins to run */
 	GP_SIM_STOP,    /* the task stops running, for any reason */
 	GP_SIM_SWITCH,  /* the device begins to switch to the task. With cwsr and HWS: the device
-	                   stands still to hold or release the task, until the next RUN, HELD or
-	                   RELEASED */
+			   stands still to hold or release the task, until the next RUN, HELD or
+			   RELEASED */
 	GP_SIM_READY,   /* the task has work for the GPU, and had none before */
 	GP_SIM_DONE,    /* the task has no more work */
 	GP_SIM_REQUEST, /* a request was finished */

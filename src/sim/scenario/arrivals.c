@@ -38,17 +38,17 @@ static char *trim(char *line)
 }
 
 static int add_line(struct arrivals *a, const char *path, unsigned number, const char *word,
-                    struct gp_error *err)
+		    struct gp_error *err)
 {
 	uint64_t at_ns;
 	int r = gp_value_duration(word, &at_ns);
 
 	if (r == -ENODATA)
 		return gp_yaml_fail_at(err, path, number,
-		                       "the time needs a unit, as in 3ms (ns, us, ms, s, m or h)");
+				       "the time needs a unit, as in 3ms (ns, us, ms, s, m or h)");
 	if (r || at_ns > ARRIVAL_MAX)
 		return gp_yaml_fail_at(err, path, number,
-		                       "a line must be a time of at most 24h, as in 12.5ms");
+				       "a line must be a time of at most 24h, as in 12.5ms");
 	if (a->n && at_ns < a->at_ns[a->n - 1])
 		return gp_yaml_fail_at(
 			err, path, number,
@@ -81,10 +81,10 @@ static int load_file(struct arrivals *a, const char *path, struct gp_error *err)
 
 	if (n < 0) {
 		r = gp_fail(err, (int)n, "cannot read the trace %s: %s", path,
-		            gp_error_name((int)n));
+			    gp_error_name((int)n));
 	} else if ((size_t)n > FILE_MAX || memchr(text, '\0', (size_t)n)) {
 		r = gp_fail(err, -EINVAL, "%s: a trace must be a text file of at most 16 MiB",
-		            path);
+			    path);
 	} else {
 		text[n] = '\0';
 		r = add_lines(a, path, text, err);
@@ -94,7 +94,7 @@ static int load_file(struct arrivals *a, const char *path, struct gp_error *err)
 }
 
 int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	const char *slash = strrchr(scenario, '/');
 	char *path;

@@ -17,7 +17,7 @@ static void note_name(struct reading *r, const char *name)
 }
 
 int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
-                       const struct gp_yaml_map *map, void *target, unsigned line[GP_YAML_KEYS_MAX])
+		       const struct gp_yaml_map *map, void *target, unsigned line[GP_YAML_KEYS_MAX])
 {
 	const struct gp_scenario_change *c = r->change;
 
@@ -36,5 +36,5 @@ int gp_scenario_check_change(const struct reading *r, struct gp_error *err)
 	if (!r->change || r->changed)
 		return 0;
 	return gp_fail(err, -EINVAL, "there is no task '%s' in %s; there are: %s", r->change->of,
-	               r->path, r->names);
+		       r->path, r->names);
 }

@@ -31,7 +31,7 @@ static const char *const activity_words[] = {
 };
 
 static const char *const tells_words[] = {"true", "false",
-                                          NULL}; /* stored inverted, in hides_run */
+					  NULL}; /* stored inverted, in hides_run */
 
 #define COST DURATION(0, 10 * GP_NS_PER_S)
 
@@ -95,7 +95,7 @@ static bool fits(unsigned key, enum gp_sim_model model)
 
 /* The order of the keys must not matter, so the defaults are filled in at the end. */
 static int settle(struct gp_yaml *y, struct reading *reading, struct gp_sim_device *given,
-                  unsigned line[GP_YAML_KEYS_MAX])
+		  unsigned line[GP_YAML_KEYS_MAX])
 {
 	struct gp_sim_device *device = &reading->scenario.device;
 	int r = gp_scenario_change(reading, y, "device", &device_map, given, line);
@@ -110,7 +110,7 @@ static int settle(struct gp_yaml *y, struct reading *reading, struct gp_sim_devi
 			continue;
 		if (!fits(i, given->model))
 			return gp_yaml_fail(y, line[i], "'%s' does not apply to model '%s'",
-			                    k->name, model_words[given->model]);
+					    k->name, model_words[given->model]);
 		memcpy((char *)device + k->offset, (const char *)given + k->offset, k->size);
 	}
 	return 0;

@@ -62,7 +62,7 @@ static void name_after_file(struct gp_scenario *s, const char *path)
 static const struct gp_yaml_kind kind = {"scenario", "tasks", "gpreempt-scenario(5)"};
 
 static int parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
-                 const struct gp_scenario_change *change, struct gp_error *err)
+		 const struct gp_scenario_change *change, struct gp_error *err)
 {
 	struct reading r = {.path = path, .err = err, .change = change};
 	int failed;
@@ -82,7 +82,7 @@ static int parse(struct gp_scenario *s, const char *path, const char *text, size
 }
 
 int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	return parse(s, path, text, length, NULL, err);
 }
@@ -112,7 +112,7 @@ int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *e
 }
 
 int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
-                             const struct gp_scenario_change *change, struct gp_error *err)
+			     const struct gp_scenario_change *change, struct gp_error *err)
 {
 	size_t size = FILE_MAX + 1; /* one more byte than is allowed, to detect a larger file */
 	char *text = malloc(size);

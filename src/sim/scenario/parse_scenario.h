@@ -24,8 +24,8 @@ struct reading {
 /* To be called after `of` was read into `target` and `line`: applies the change if it belongs to
  * `of`. */
 int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
-                       const struct gp_yaml_map *map, void *target,
-                       unsigned line[GP_YAML_KEYS_MAX]);
+		       const struct gp_yaml_map *map, void *target,
+		       unsigned line[GP_YAML_KEYS_MAX]);
 
 /* Returns -EINVAL with a message if the change was not applied. */
 int gp_scenario_check_change(const struct reading *r, struct gp_error *err);
@@ -51,7 +51,7 @@ int gp_arrivals_add(struct arrivals *a, uint64_t at_ns);
  * order. Empty lines and comments (#) are ignored. Returns 0, or -errno with a message.
  */
 int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
-                     struct gp_error *err);
+		     struct gp_error *err);
 
 /* Reads up to `size` bytes of a file. Returns their number, or -errno. */
 ssize_t gp_scenario_read_file(const char *path, char *text, size_t size);

@@ -116,30 +116,30 @@ static int check_fit(const struct gp_yaml *y, const struct task_entry *e, const 
 	for (unsigned i = 0; i < sizeof fits / sizeof *fits; i++)
 		if (line[fits[i].key] && !load_is_among(e, fits[i].loads))
 			return gp_yaml_fail(y, line[fits[i].key],
-			                    "'%s' does not apply to load '%s'; it applies to %s",
-			                    task_keys[fits[i].key].name, load_words[e->task.load],
-			                    fits[i].names);
+					    "'%s' does not apply to load '%s'; it applies to %s",
+					    task_keys[fits[i].key].name, load_words[e->task.load],
+					    fits[i].names);
 	return 0;
 }
 
 /* A task needs exactly one of two keys that have the same meaning. */
 static int check_one_of(const struct gp_yaml *y, const struct task_entry *e, const unsigned line[],
-                        unsigned at, unsigned key, unsigned other)
+			unsigned at, unsigned key, unsigned other)
 {
 	if (line[key] && line[other])
 		return gp_yaml_fail(y, line[other],
-		                    "'%s' and '%s' have the same meaning; remove one of them",
-		                    task_keys[key].name, task_keys[other].name);
+				    "'%s' and '%s' have the same meaning; remove one of them",
+				    task_keys[key].name, task_keys[other].name);
 	if (!line[key] && !line[other])
 		return gp_yaml_fail(y, at, "the task needs '%s' or '%s', because its load is '%s'",
-		                    task_keys[key].name, task_keys[other].name,
-		                    load_words[e->task.load]);
+				    task_keys[key].name, task_keys[other].name,
+				    load_words[e->task.load]);
 	return 0;
 }
 
 /* `at` is the line on which the task begins. */
 static int check_task(const struct gp_yaml *y, const struct task_entry *e, const unsigned line[],
-                      unsigned at)
+		      unsigned at)
 {
 	int r;
 
@@ -157,11 +157,11 @@ static int check_task(const struct gp_yaml *y, const struct task_entry *e, const
 		return r;
 	if (load_is_among(e, WORKS) && !line[KEY_KERNEL])
 		return gp_yaml_fail(y, at, "the task needs 'kernel', because its load is '%s'",
-		                    load_words[e->task.load]);
+				    load_words[e->task.load]);
 	if (strchr(e->trace, '/'))
 		return gp_yaml_fail(y, line[KEY_TRACE],
-		                    "'trace' names a file in the folder of the scenario, without "
-		                    "a path");
+				    "'trace' names a file in the folder of the scenario, without "
+				    "a path");
 	if (line[KEY_KERNEL_GAP] && e->task.kernels < 2)
 		return gp_yaml_fail(
 			y, line[KEY_KERNEL_GAP],
@@ -262,14 +262,14 @@ static int add_entry(const struct gp_yaml *y, struct reading *r, struct task_ent
 
 	if (strlen(e->task.name) + (size_t)suffix >= sizeof e->task.name)
 		return gp_yaml_fail(y, at,
-		                    "the task's name takes at most %zu bytes with the '-%u' of its "
-		                    "last copy",
-		                    sizeof e->task.name - 1, e->count);
+				    "the task's name takes at most %zu bytes with the '-%u' of its "
+				    "last copy",
+				    sizeof e->task.name - 1, e->count);
 	if (e->count > TASKS_MAX - r->scenario.ntasks)
 		return gp_yaml_fail(y, at,
-		                    "with this task and its copies there are more than %u tasks, "
-		                    "the maximum",
-		                    TASKS_MAX);
+				    "with this task and its copies there are more than %u tasks, "
+				    "the maximum",
+				    TASKS_MAX);
 	if (e->gang[0])
 		failed = find_gang(r, e->gang, &e->attr.gang);
 	return failed ? failed : add_copies(&r->scenario, e);
@@ -277,7 +277,7 @@ static int add_entry(const struct gp_yaml *y, struct reading *r, struct task_ent
 
 /* A change of `rate` also replaces `every`, and vice versa. */
 static int change_entry(struct gp_yaml *y, struct reading *r, struct task_entry *e,
-                        unsigned line[GP_YAML_KEYS_MAX])
+			unsigned line[GP_YAML_KEYS_MAX])
 {
 	unsigned every = line[KEY_EVERY], rate = line[KEY_RATE];
 	char name[sizeof e->task.name];

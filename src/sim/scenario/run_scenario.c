@@ -210,8 +210,8 @@ static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hi
 
 /* Runs one device; the devices run one after the other. */
 static int run_device(const struct gp_scenario *s, struct observer *o,
-                      const struct gp_policy_choice *policy, const struct gp_sim_config *config,
-                      struct progress *p, struct gp_error *err)
+		      const struct gp_policy_choice *policy, const struct gp_sim_config *config,
+		      struct progress *p, struct gp_error *err)
 {
 	struct gp_engine_config engine_config = {.classify = classify, .arg = o};
 	struct gp_engine *engine = NULL;
@@ -236,27 +236,27 @@ static int run_device(const struct gp_scenario *s, struct observer *o,
 		collect(o->run, sim, engine);
 	}
 	gp_sim_set_watch(sim, NULL,
-	                 NULL); /* freeing the engine restores tasks; that is not part of the run */
+			 NULL); /* freeing the engine restores tasks; that is not part of the run */
 	gp_engine_free(engine);
 	gp_sim_free(sim);
 	return r;
 }
 
 static int run_devices(const struct gp_scenario *s, struct observer *o,
-                       const struct gp_policy_choice *policy, struct gp_hist *const *response,
-                       struct gp_error *err)
+		       const struct gp_policy_choice *policy, struct gp_hist *const *response,
+		       struct gp_error *err)
 {
 	struct progress p = {.options = o->options, .end_ns = s->devices * s->duration_ns};
 	int r = 0;
 
 	for (uint32_t i = 0; i < s->devices && !r; i++) {
 		const struct gp_sim_config config = {.device = s->device,
-		                                     .task = s->task,
-		                                     .ntasks = s->ntasks,
-		                                     .seed = s->seed,
-		                                     .first_stream = (uint64_t)i * s->ntasks,
-		                                     .number = i,
-		                                     .response = response};
+						     .task = s->task,
+						     .ntasks = s->ntasks,
+						     .seed = s->seed,
+						     .first_stream = (uint64_t)i * s->ntasks,
+						     .number = i,
+						     .response = response};
 
 		memset(o->seen, 0, s->ntasks * sizeof *o->seen);
 		o->lc_waiting = o->be_running = 0;
@@ -268,7 +268,7 @@ static int run_devices(const struct gp_scenario *s, struct observer *o,
 }
 
 int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy,
-                    const struct gp_run_options *options, struct gp_run *run, struct gp_error *err)
+		    const struct gp_run_options *options, struct gp_run *run, struct gp_error *err)
 {
 	struct observer o = {.scenario = s, .options = options, .run = run};
 	uint32_t n = s->ntasks ? s->ntasks : 1;
@@ -276,8 +276,8 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 	int r = -ENOMEM;
 
 	*run = (struct gp_run){.policy = policy->ops,
-	                       .duration_ns = s->devices * s->duration_ns,
-	                       .ntasks = s->ntasks};
+			       .duration_ns = s->devices * s->duration_ns,
+			       .ntasks = s->ntasks};
 	o.seen = calloc(n, sizeof *o.seen);
 	if (response && o.seen)
 		r = prepare(s, run, response);

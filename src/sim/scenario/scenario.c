@@ -50,7 +50,7 @@ static int grow(struct gp_scenario *s)
 }
 
 int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
-                    const struct gp_task_attr *attr)
+		    const struct gp_task_attr *attr)
 {
 	int r = grow(s);
 

@@ -38,7 +38,7 @@ void gp_scenario_free(struct gp_scenario *s);
 
 /* Appends a copy. Returns 0 or -ENOMEM. */
 int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
-                    const struct gp_task_attr *attr);
+		    const struct gp_task_attr *attr);
 
 /*
  * The scenario takes ownership of the arrival list. Returns 0, or -ENOMEM after freeing the list.
@@ -60,11 +60,11 @@ struct gp_scenario_change {
 
 /* The same with one change, for sweeps. -EINVAL with a message if the change does not apply. */
 int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
-                             const struct gp_scenario_change *change, struct gp_error *err);
+			     const struct gp_scenario_change *change, struct gp_error *err);
 
 /* The same from memory. `path` is used in messages. */
 int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
-                      struct gp_error *err);
+		      struct gp_error *err);
 
 /* All values are sums over the devices. */
 struct gp_run_task {
@@ -101,7 +101,7 @@ struct gp_run_options {
 
 /* Runs one policy on the scenario. `options` may be NULL. Returns 0, or -errno with a message. */
 int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy,
-                    const struct gp_run_options *options, struct gp_run *run, struct gp_error *err);
+		    const struct gp_run_options *options, struct gp_run *run, struct gp_error *err);
 void gp_run_free(struct gp_run *run);
 
 #endif

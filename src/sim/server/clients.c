@@ -46,10 +46,10 @@ struct client *gp_sim_client_add(struct server *s, int fd)
 		if (c->fd >= 0)
 			continue;
 		*c = (struct client){.server = s,
-		                     .fd = fd,
-		                     .event_fd = -1,
-		                     .is_answered = true,
-		                     .since_ns = gp_monotonic_ns()};
+				     .fd = fd,
+				     .event_fd = -1,
+				     .is_answered = true,
+				     .since_ns = gp_monotonic_ns()};
 		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
 			c->pid = peer.pid;
 			c->uid = peer.uid;
@@ -125,34 +125,34 @@ static bool slice_is_possible(const struct device *d, uint32_t slice_us)
 }
 
 int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
-                                  const struct gp_simgpu_hello *hello, struct gp_error *err)
+				  const struct gp_simgpu_hello *hello, struct gp_error *err)
 {
 	struct gp_sim_program program = {.slice_us = hello->slice_us,
-	                                 .width_permille = hello->width_permille,
-	                                 .wave_ns = hello->wave_ns};
+					 .width_permille = hello->width_permille,
+					 .wave_ns = hello->wave_ns};
 	struct context_slot *p;
 	int r;
 
 	if (!c->start_time)
 		return gp_fail(err, -ESRCH,
-		               "process %d is not visible here; start it in the PID namespace of "
-		               "gpreempt-simgpu",
-		               c->pid);
+			       "process %d is not visible here; start it in the PID namespace of "
+			       "gpreempt-simgpu",
+			       c->pid);
 	if (has_context(d, c))
 		return gp_fail(err, -EBUSY, "process %d already has a context on device %u", c->pid,
-		               d->number);
+			       d->number);
 	if (!slice_is_possible(d, hello->slice_us))
 		return gp_fail(err, -EINVAL, "%s cannot set a slice of %u us; it takes %u to %u us",
-		               d->state->info.name, hello->slice_us, d->state->info.slice_min_us,
-		               d->state->info.slice_max_us);
+			       d->state->info.name, hello->slice_us, d->state->info.slice_min_us,
+			       d->state->info.slice_max_us);
 	take_name(program.name, hello->name, c->pid);
 	r = gp_sim_join(d->sim, &program, &c->slot);
 	if (r == -ENOSPC)
 		return gp_fail(err, r, "device %u is full: it has %u contexts, the maximum",
-		               d->number, d->programs);
+			       d->number, d->programs);
 	if (r)
 		return gp_fail(err, r, "invalid width or wave length of the program: %s",
-		               gp_error_name(r));
+			       gp_error_name(r));
 	p = &d->slots[c->slot];
 	*p = (struct context_slot){
 		.program = c,
@@ -170,24 +170,24 @@ int gp_sim_client_becomes_program(struct server *s, struct client *c, struct dev
 }
 
 int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
-                                     struct gp_error *err)
+				     struct gp_error *err)
 {
 	uint32_t i = 0;
 
 	if (c->uid != 0 && c->uid != s->uid)
 		return gp_fail(err, -EPERM,
-		               "only its owner (user %u) and root may control this simulated GPU",
-		               s->uid);
+			       "only its owner (user %u) and root may control this simulated GPU",
+			       s->uid);
 	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
 		i++;
 	if (i == GP_SIMGPU_CONTROLLERS)
 		return gp_fail(err, -EBUSY,
-		               "device %u has %u controllers, the maximum; close one of them",
-		               d->number, i);
+			       "device %u has %u controllers, the maximum; close one of them",
+			       d->number, i);
 	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->event_fd < 0)
 		return gp_fail(err, -errno, "cannot create an eventfd for device %u: %s", d->number,
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	c->role = GP_SIMGPU_CONTROLS;
 	c->device = d;
 	c->number = i;

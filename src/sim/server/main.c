@@ -28,16 +28,16 @@ static const struct argp_option options[] = {
 	{"devices", 'n', "N", 0, "Number of GPUs (default: 1)", 0},
 	{"device", 'd', "MODEL", 0, "Model: h200 or mi300x (default: h200)", 0},
 	{"activity", 'a', "HOW", 0,
-         "How activity is reported: none, sampled, exact or events (default: events)", 0},
+	 "How activity is reported: none, sampled, exact or events (default: events)", 0},
 	{"socket", 's', "PATH", 0,
-         "Path of the socket (default: simgpu.sock in the run-time folder)", 0},
+	 "Path of the socket (default: simgpu.sock in the run-time folder)", 0},
 	{"seed", OPTION_SEED, "N", 0, "Seed of the random numbers (default: 1)", 0},
 	{"json", 'j', NULL, 0, "Write the final statistics as JSON", 0},
 	{0},
 };
 
 static int choose(struct argp_state *state, const char *option, const char *text,
-                  const char *const names[])
+		  const char *const names[])
 {
 	for (int i = 0; names[i]; i++)
 		if (!strcmp(names[i], text))
@@ -47,14 +47,14 @@ static int choose(struct argp_state *state, const char *option, const char *text
 }
 
 static uint64_t number(struct argp_state *state, const char *option, const char *text, uint64_t min,
-                       uint64_t max)
+		       uint64_t max)
 {
 	char *end;
 	unsigned long long n = strtoull(text, &end, 10);
 
 	if (!*text || *text == '-' || *end || n < min || n > max)
 		argp_error(state, "%s takes a number from %llu to %llu, not '%s'", option,
-		           (unsigned long long)min, (unsigned long long)max, text);
+			   (unsigned long long)min, (unsigned long long)max, text);
 	return n;
 }
 
@@ -62,10 +62,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const models[] = {"h200", "mi300x", NULL};
 	static const char *const activities[] = {[GP_ACTIVITY_NONE] = "none",
-	                                         [GP_ACTIVITY_SAMPLED] = "sampled",
-	                                         [GP_ACTIVITY_EXACT] = "exact",
-	                                         [GP_ACTIVITY_EVENTS] = "events",
-	                                         NULL};
+						 [GP_ACTIVITY_SAMPLED] = "sampled",
+						 [GP_ACTIVITY_EXACT] = "exact",
+						 [GP_ACTIVITY_EVENTS] = "events",
+						 NULL};
 
 	switch (key) {
 	case 'n':

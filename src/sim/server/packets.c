@@ -33,8 +33,8 @@ static void send_welcome(struct client *c, const struct gp_simgpu_welcome *w)
 		m.msg_control = &control;
 		m.msg_controllen = sizeof control;
 		control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd),
-		                                .cmsg_level = SOL_SOCKET,
-		                                .cmsg_type = SCM_RIGHTS};
+						.cmsg_level = SOL_SOCKET,
+						.cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(&control.head), fd, sizeof fd);
 	}
 	if (sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -42,25 +42,25 @@ static void send_welcome(struct client *c, const struct gp_simgpu_welcome *w)
 }
 
 static int take_role(struct server *s, struct client *c, const struct gp_simgpu_hello *hello,
-                     struct gp_error *err)
+		     struct gp_error *err)
 {
 	struct device *d = hello->device < s->ndevices ? &s->device[hello->device] : NULL;
 
 	if (hello->version != GP_SIMGPU_VERSION)
 		return gp_fail(err, -EPROTO,
-		               "this simulated GPU uses protocol version %u, not %u; use the same "
-		               "release of both",
-		               GP_SIMGPU_VERSION, hello->version);
+			       "this simulated GPU uses protocol version %u, not %u; use the same "
+			       "release of both",
+			       GP_SIMGPU_VERSION, hello->version);
 	if (hello->role == GP_SIMGPU_ASKS)
 		return 0;
 	if (hello->role > GP_SIMGPU_CONTROLS)
 		return gp_fail(err, -EINVAL, "invalid role %u in the hello packet", hello->role);
 	if (!d)
 		return gp_fail(err, -ENODEV, "there is no device %u; this simulated GPU has %u",
-		               hello->device, s->ndevices);
+			       hello->device, s->ndevices);
 	gp_sim_device_advance(d);
 	return hello->role == GP_SIMGPU_PROGRAM ? gp_sim_client_becomes_program(s, c, d, hello, err)
-	                                        : gp_sim_client_becomes_controller(s, c, d, err);
+						: gp_sim_client_becomes_controller(s, c, d, err);
 }
 
 static void take_hello(struct server *s, struct client *c, size_t size)
@@ -84,7 +84,7 @@ static void take_hello(struct server *s, struct client *c, size_t size)
 	c->is_known = true;
 	if (c->device)
 		gp_sim_device_publish(c->device); /* the context must be visible before its program
-		                                     knows that it exists */
+						     knows that it exists */
 	send_welcome(c, &w);
 	if (w.status)
 		gp_sim_client_end(c);
@@ -103,16 +103,16 @@ static void take_submit(struct server *s, struct client *c, size_t size)
 		return;
 	}
 	request = (struct gp_sim_request){.tag = m->tag,
-	                                  .kernels = m->kernels,
-	                                  .kernel_ns = m->kernel_ns,
-	                                  .gap_ns = m->gap_ns};
+					  .kernels = m->kernels,
+					  .kernel_ns = m->kernel_ns,
+					  .gap_ns = m->gap_ns};
 	gp_sim_device_advance(c->device);
 	r = gp_sim_submit(c->device->sim, c->slot, &request);
 	if (r)
 		gp_sim_client_send(c,
-		                   &(struct gp_simgpu_done){
+				   &(struct gp_simgpu_done){
 					   .kind = GP_SIMGPU_DONE, .status = r, .tag = request.tag},
-		                   sizeof(struct gp_simgpu_done));
+				   sizeof(struct gp_simgpu_done));
 }
 
 /* Controllers. */
@@ -147,7 +147,7 @@ static void take_control(struct server *s, struct client *c, size_t size)
 
 		if (!is_current(d, t))
 			d->wake_controllers = true; /* the context is gone, and the controller must
-			                       observe that */
+					       observe that */
 		else if (m->kind == GP_SIMGPU_RESTORE)
 			gp_sim_device_restore(d, t->slot);
 		else

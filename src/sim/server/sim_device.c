@@ -101,20 +101,20 @@ static void note_status(struct device *d, const struct gp_action *a, bool is_sli
 }
 
 void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_action *action,
-                       unsigned n)
+		       unsigned n)
 {
 	struct gp_gpu *gpu = gp_sim_gpu(d->sim);
 
 	if (!n)
 		return;
 	gp_gpu_act(gpu, 0,
-	           kind == GP_SIMGPU_HOLD      ? GP_ACT_HOLD
-	           : kind == GP_SIMGPU_RELEASE ? GP_ACT_RELEASE
-	                                       : GP_ACT_SLICE,
-	           action, n);
+		   kind == GP_SIMGPU_HOLD      ? GP_ACT_HOLD
+		   : kind == GP_SIMGPU_RELEASE ? GP_ACT_RELEASE
+					       : GP_ACT_SLICE,
+		   action, n);
 	*(kind == GP_SIMGPU_HOLD      ? &d->counts.holds
 	  : kind == GP_SIMGPU_RELEASE ? &d->counts.releases
-	                              : &d->counts.slices) += n;
+				      : &d->counts.slices) += n;
 	for (unsigned i = 0; i < n; i++)
 		note_status(d, &action[i], kind == GP_SIMGPU_SLICE);
 }
@@ -219,10 +219,10 @@ static void watch(void *arg, const struct gp_sim_event *event)
 		gp_sim_client_send(
 			p->program,
 			&(struct gp_simgpu_done){.kind = GP_SIMGPU_DONE,
-		                                 .tag = done->tag,
-		                                 .value = done->value,
-		                                 .submitted_ns = real_ns(d, done->submitted_ns),
-		                                 .done_ns = real_ns(d, done->done_ns)},
+						 .tag = done->tag,
+						 .value = done->value,
+						 .submitted_ns = real_ns(d, done->submitted_ns),
+						 .done_ns = real_ns(d, done->done_ns)},
 			sizeof(struct gp_simgpu_done));
 		break;
 	default: break;
@@ -245,7 +245,7 @@ static int map_state(struct device *d)
 		return -errno;
 	}
 	if (fcntl(d->state_fd, F_ADD_SEALS,
-	          F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
 		return -errno;
 	return 0;
 }
@@ -255,11 +255,11 @@ static int make_model(struct device *d)
 	const struct gp_sim_server_config *config = &d->server->config;
 	struct gp_sim_task *task = calloc(GP_SIMGPU_CONTEXTS, sizeof *task);
 	struct gp_sim_config sim = {.device = *config->model,
-	                            .task = task,
-	                            .ntasks = GP_SIMGPU_CONTEXTS,
-	                            .seed = config->seed,
-	                            .first_stream = (uint64_t)d->number * GP_SIMGPU_CONTEXTS,
-	                            .number = d->number};
+				    .task = task,
+				    .ntasks = GP_SIMGPU_CONTEXTS,
+				    .seed = config->seed,
+				    .first_stream = (uint64_t)d->number * GP_SIMGPU_CONTEXTS,
+				    .number = d->number};
 	int r;
 
 	if (!task)
@@ -288,7 +288,7 @@ int gp_sim_device_init(struct device *d, struct server *s, uint32_t number, stru
 		return gp_fail(err, r, "cannot create device %u: %s", number, gp_error_name(r));
 	d->state->info = gp_sim_gpu(d->sim)->info;
 	snprintf(d->state->info.name, sizeof d->state->info.name, "simulated %s #%u",
-	         s->config.model_name, number);
+		 s->config.model_name, number);
 	d->state->device = number;
 	d->state->size = sizeof *d->state;
 	d->state->version = GP_SIMGPU_VERSION;

@@ -46,11 +46,11 @@ static int clear_path(const struct sockaddr_un *address, struct gp_error *err)
 		return 0;
 	if (lstat(address->sun_path, &st) || !S_ISSOCK(st.st_mode))
 		return gp_fail(err, -EEXIST,
-		               "%s exists and is not a socket; remove it or use another --socket",
-		               address->sun_path);
+			       "%s exists and is not a socket; remove it or use another --socket",
+			       address->sun_path);
 	if (unlink(address->sun_path))
 		return gp_fail(err, -errno, "cannot remove %s: %s", address->sun_path,
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static int listen_at(struct server *s, const char *path, struct gp_error *err)
 
 	if (!*path || strlen(path) >= sizeof address.sun_path)
 		return gp_fail(err, -ENAMETOOLONG,
-		               "'%s' is empty or too long for the path of a socket", path);
+			       "'%s' is empty or too long for the path of a socket", path);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	r = clear_path(&address, err);
 	if (r)
@@ -92,7 +92,7 @@ static int make_fds(struct server *s, struct gp_error *err)
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (s->epoll_fd < 0 || s->timer_fd < 0 || s->signal_fd < 0 || s->spare_fd < 0)
 		return gp_fail(err, -errno, "cannot create event descriptors: %s",
-		               gp_error_name(-errno));
+			       gp_error_name(-errno));
 	r = watch_fd(s, s->timer_fd, &s->timer_fd);
 	return r ? r : watch_fd(s, s->signal_fd, &s->signal_fd);
 }
@@ -103,7 +103,7 @@ static int make_clients(struct server *s)
 	struct rlimit files;
 
 	s->nclients = s->ndevices * (GP_SIMGPU_CONTEXTS + GP_SIMGPU_CONTROLLERS) +
-	              GP_SIMGPU_CONTROLLERS * 2;
+		      GP_SIMGPU_CONTROLLERS * 2;
 	s->client = calloc(s->nclients, sizeof *s->client);
 	if (!s->client)
 		return -ENOMEM;
@@ -132,7 +132,7 @@ static int make_devices(struct server *s, struct gp_error *err)
 }
 
 int gp_sim_server_new(const struct gp_sim_server_config *config, struct server **server,
-                      struct gp_error *err)
+		      struct gp_error *err)
 {
 	struct server *s = calloc(1, sizeof *s);
 	int r;

@@ -110,7 +110,7 @@ struct server {
 
 /* Returns 0, or -errno with a message in `err`. On failure nothing is left behind. */
 int gp_sim_server_new(const struct gp_sim_server_config *config, struct server **server,
-                      struct gp_error *err);
+		      struct gp_error *err);
 void gp_sim_server_free(struct server *s);
 
 /* Runs until SIGINT, SIGTERM or SIGHUP. */
@@ -136,7 +136,7 @@ void gp_sim_device_publish(struct device *d);
 /* Executes a batch of holds, releases or slices as one call. Refusals are stored in the published
  * state. */
 void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_action *action,
-                       unsigned n);
+		       unsigned n);
 /* Releases the context and restores its own slice, later if there is no room for the calls. */
 void gp_sim_device_restore(struct device *d, uint32_t slot);
 
@@ -153,9 +153,9 @@ void gp_sim_client_send(struct client *c, const void *data, size_t size);
 
 /* Both return 0, or -errno with a message for the client. */
 int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
-                                  const struct gp_simgpu_hello *hello, struct gp_error *err);
+				  const struct gp_simgpu_hello *hello, struct gp_error *err);
 int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
-                                     struct gp_error *err);
+				     struct gp_error *err);
 
 /* Defined in packets.c. */
 

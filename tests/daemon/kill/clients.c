@@ -103,7 +103,7 @@ static int call(struct steerer *s, const char *method, struct json_object *param
 		gp_client_close(s->client);
 		s->client = NULL;
 	} else if (r == -ESRCH || r == -ECANCELED || r == -EBUSY ||
-	           strstr(err.text, KEEPER_AT_WORK)) {
+		   strstr(err.text, KEEPER_AT_WORK)) {
 		atomic_fetch_add(&s->shared->refusals, 1);
 	} else {
 		note_odd(s->shared, method, r, err.text);

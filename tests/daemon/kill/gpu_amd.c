@@ -34,7 +34,7 @@ static int load(struct load *load, bool busy)
 {
 	struct kfd_load l;
 	int r = busy ? kfd_load_start(&l, "-q", "2", "-s", "40", NULL)
-	             : kfd_load_start(&l, "-q", "1", "-s", "5", "-p", "10000", NULL);
+		     : kfd_load_start(&l, "-q", "1", "-s", "5", "-p", "10000", NULL);
 
 	*load = (struct load){.pid = l.pid, .out = l.out};
 	return r;

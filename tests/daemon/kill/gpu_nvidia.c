@@ -32,7 +32,7 @@ static int load(struct load *load, bool busy)
 {
 	struct emu_load l;
 	int r = busy ? emu_load_start(&l, "-k", "4000", "-m", MEMORY_TEXT, NULL)
-	             : emu_load_start(&l, "-k", "500", "-p", "10000", "-m", MEMORY_TEXT, NULL);
+		     : emu_load_start(&l, "-k", "500", "-p", "10000", "-m", MEMORY_TEXT, NULL);
 
 	*load = (struct load){.pid = l.pid, .out = l.out};
 	return r;

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	const struct gpu *gpu = argc > 2 ? find_gpu(argv[1]) : NULL;
 	unsigned long soak = from_environment("GPREEMPT_SOAK", 1);
 	unsigned rounds = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0)
-	                           : (unsigned)(ROUNDS * (soak ? soak : 1));
+				   : (unsigned)(ROUNDS * (soak ? soak : 1));
 
 	if (!gpu) {
 		fprintf(stderr, "kill nvidia|amd|amd-old rounds|stopped [N]\n");

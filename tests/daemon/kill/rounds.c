@@ -177,9 +177,9 @@ static void report(const struct world *w)
 			printf("%5u x %-45s all well after %4llu ms, p99 %4llu ms\n", tally[i].n,
 			       names[i],
 			       (unsigned long long)gp_hist_quantile(&tally[i].took_ns, 500000) /
-			               GP_NS_PER_MS,
+				       GP_NS_PER_MS,
 			       (unsigned long long)gp_hist_quantile(&tally[i].took_ns, 990000) /
-			               GP_NS_PER_MS);
+				       GP_NS_PER_MS);
 	settle_report();
 	printf("clients: %llu sets, %llu holds, %llu refused, %llu broken off; %llu events, %llu "
 	       "of them 'undone'\n",

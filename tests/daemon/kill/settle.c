@@ -98,7 +98,7 @@ __attribute__((format(printf, 2, 3))) static bool no(struct gp_error *err, const
 }
 
 static bool target_is_right(const struct target *t, const struct gpu_look *look, bool untouched,
-                            struct gp_error *err)
+			    struct gp_error *err)
 {
 	const struct gpu_task *task = gpu_look_find(look, t->load.pid);
 
@@ -106,10 +106,10 @@ static bool target_is_right(const struct target *t, const struct gpu_look *look,
 		return no(err, "the driver does not know target %d (%s)", t->load.pid, t->class);
 	if (task->run_ns <= t->mark_ns)
 		return no(err, "target %d (%s) stands still%s", t->load.pid, t->class,
-		          task->held ? ", held" : "");
+			  task->held ? ", held" : "");
 	if (task->changed && (untouched || t->source == BY_NOBODY))
 		return no(err, "target %d (%s) is not as its owner made it%s", t->load.pid,
-		          t->class, task->held ? ": held" : "");
+			  t->class, task->held ? ": held" : "");
 	return true;
 }
 
@@ -123,7 +123,7 @@ static bool driver_is_right(struct world *w, bool untouched, struct gp_error *er
 		return no(err, "the driver has something of process %d, which is dead", look.dead);
 	if (look.memory != memory)
 		return no(err, "%llu bytes of GPU memory are in use and %llu should be",
-		          (unsigned long long)look.memory, (unsigned long long)memory);
+			  (unsigned long long)look.memory, (unsigned long long)memory);
 	for (unsigned i = 0; i < TARGETS; i++)
 		if (!target_is_right(&w->target[i], &look, untouched, err))
 			return false;
@@ -146,7 +146,7 @@ static uint64_t number_of(struct json_object *o, const char *name)
 
 /* At least what was answered before the question, at most what was asked for after it. */
 static bool weight_is_right(const struct target *t, uint64_t answered, uint64_t asked,
-                            uint64_t weight)
+			    uint64_t weight)
 {
 	uint32_t least = (pid_t)(answered >> 32) == t->load.pid ? (uint32_t)answered : WEIGHT_FIRST;
 	uint32_t most = (pid_t)(asked >> 32) == t->load.pid ? (uint32_t)asked : WEIGHT_FIRST;
@@ -164,7 +164,7 @@ static const struct target *find_target(const struct world *w, struct json_objec
 }
 
 static bool task_is_right(const struct world *w, struct json_object *task, uint64_t answered,
-                          struct gp_error *err)
+			  struct gp_error *err)
 {
 	static const char *const by[] = {
 		[BY_NOBODY] = "default", [BY_RULE] = "rule", [BY_USER] = "user"};
@@ -173,19 +173,19 @@ static bool task_is_right(const struct world *w, struct json_object *task, uint6
 
 	if (!t)
 		return no(err, "gpreemptd has a task of process %s, which is none of ours",
-		          text_of(task, "pid"));
+			  text_of(task, "pid"));
 	if (strcmp(text_of(task, "class"), t->class) != 0 ||
 	    strcmp(text_of(task, "set_by"), by[t->source]) != 0)
 		return no(err, "target %d is %s by %s and should be %s by %s", t->load.pid,
-		          text_of(task, "class"), text_of(task, "set_by"), t->class, by[t->source]);
+			  text_of(task, "class"), text_of(task, "set_by"), t->class, by[t->source]);
 	if (t == &w->target[STEERED] && !weight_is_right(t, answered, asked, weight))
 		return no(err, "target %d has weight %llu: %u was set, %u asked for", t->load.pid,
-		          (unsigned long long)weight, (uint32_t)answered, (uint32_t)asked);
+			  (unsigned long long)weight, (uint32_t)answered, (uint32_t)asked);
 	return true;
 }
 
 static bool tasks_are_right(const struct world *w, struct json_object *result, uint64_t answered,
-                            struct gp_error *err)
+			    struct gp_error *err)
 {
 	struct json_object *tasks;
 	size_t n;
@@ -238,7 +238,7 @@ static bool records_are_right(struct world *w, struct gp_error *err)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(w->undo, i, &e) && (!w->daemon || e.owner != w->daemon))
 			return no(err, "a record of target %d, by process %d%s", e.undo.pid,
-			          e.owner, gp_undo_owner_lives(&e) ? "" : ", which is dead");
+				  e.owner, gp_undo_owner_lives(&e) ? "" : ", which is dead");
 	return true;
 }
 

@@ -69,13 +69,13 @@ static void show_driver(const struct world *w)
 	w->gpu->look(&look);
 	for (unsigned i = 0; i < look.n; i++)
 		fprintf(stderr, "driver: pid %d run %llu ms, slice %llu us%s%s\n", look.task[i].pid,
-		        (unsigned long long)look.task[i].run_ns / GP_NS_PER_MS,
-		        (unsigned long long)look.task[i].slice_us,
-		        look.task[i].held ? ", held" : "", look.task[i].changed ? ", changed" : "");
+			(unsigned long long)look.task[i].run_ns / GP_NS_PER_MS,
+			(unsigned long long)look.task[i].slice_us,
+			look.task[i].held ? ", held" : "", look.task[i].changed ? ", changed" : "");
 	for (unsigned i = 0; i < TARGETS; i++)
 		fprintf(stderr, "target %u: pid %d %s, had run %llu ms\n", i, w->target[i].load.pid,
-		        w->target[i].class,
-		        (unsigned long long)w->target[i].mark_ns / GP_NS_PER_MS);
+			w->target[i].class,
+			(unsigned long long)w->target[i].mark_ns / GP_NS_PER_MS);
 }
 
 /* Where its threads are. */
@@ -85,9 +85,9 @@ static void show_threads(pid_t pid)
 
 	snprintf(path, sizeof path, "/proc/%d/task", pid);
 	snprintf(command, sizeof command,
-	         "for t in %s/*; do echo \"$(cat $t/comm): state $(cut -d' ' -f3 $t/stat), in "
-	         "$(cat $t/wchan)\"; done >&2",
-	         path);
+		 "for t in %s/*; do echo \"$(cat $t/comm): state $(cut -d' ' -f3 $t/stat), in "
+		 "$(cat $t/wchan)\"; done >&2",
+		 path);
 	if (access(path, F_OK) || system(command)) /* NOLINT(cert-env33-c): our own words */
 		fprintf(stderr, "%s is not there\n", path);
 }
@@ -98,7 +98,7 @@ void fail(struct world *w, const char *format, ...)
 
 	fflush(stdout);
 	fprintf(stderr, "%s, seed %llu, round %u (%s): ", w->gpu->name, (unsigned long long)w->seed,
-	        w->round, w->doing);
+		w->round, w->doing);
 	va_start(list, format);
 	vfprintf(stderr, format, list);
 	va_end(list);
@@ -119,7 +119,7 @@ static void make_folder(struct world *w)
 
 	/* In memory, as /run is: who writes a record to a file on a disk waits for the disk. */
 	snprintf(w->folder, sizeof w->folder, "%s/gpreempt-kill-XXXXXX",
-	         access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!mkdtemp(w->folder))
 		fail(w, "%s: %d", w->folder, errno);
 	snprintf(run, sizeof run, "%s/run", w->folder);
@@ -213,7 +213,7 @@ void world_begin(struct world *w, const struct gpu *gpu)
 		exit(r == -ENODEV ? SKIP : 1);
 	make_folder(w);
 	w->shared = mmap(NULL, sizeof *w->shared, PROT_READ | PROT_WRITE,
-	                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (w->shared == MAP_FAILED)
 		fail(w, "no memory");
 	start_timer(w);

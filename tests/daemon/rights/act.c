@@ -90,7 +90,7 @@ static void connect_all(void)
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof path, "%s/%s", gp_run_dir(folder, sizeof folder),
-		         i == ACTOR_HINT ? "hint.sock" : "gpreemptd.sock");
+			 i == ACTOR_HINT ? "hint.sock" : "gpreemptd.sock");
 		gp_client_close(client[i]);
 		if (gp_client_connect(path, &client[i], &err)) {
 			fprintf(stderr, "%s: %s\n", path, err.text);
@@ -105,10 +105,10 @@ static void ask(const struct command *o, int file, struct reply *reply)
 	struct gp_error err = {0};
 
 	reply->code = gp_client_call(client[o->socket], o->method, params, &file, file >= 0,
-	                             &result, &err);
+				     &result, &err);
 	snprintf(reply->text, sizeof reply->text, "%s",
-	         reply->code ? err.text
-	                     : json_object_to_json_string_ext(result, JSON_C_TO_STRING_PLAIN));
+		 reply->code ? err.text
+			     : json_object_to_json_string_ext(result, JSON_C_TO_STRING_PLAIN));
 	json_object_put(result);
 }
 
@@ -139,7 +139,7 @@ static void take_page_away(const int until[2])
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
 		_exit(77);
 	MUST(mmap(at, page, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1,
-	          0) == at);
+		  0) == at);
 	MUST(!ioctl(fd, UFFDIO_REGISTER, &range));
 	if (fork())
 		return;
@@ -154,9 +154,9 @@ static bool receive_order(int link, struct command *o, int *file)
 	struct iovec io = {o, sizeof *o};
 	char control[CMSG_SPACE(sizeof *file)] __attribute__((aligned(8)));
 	struct msghdr m = {.msg_iov = &io,
-	                   .msg_iovlen = 1,
-	                   .msg_control = control,
-	                   .msg_controllen = sizeof control};
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof control};
 	struct cmsghdr *c;
 
 	if (recvmsg(link, &m, MSG_CMSG_CLOEXEC) != sizeof *o)

@@ -67,9 +67,9 @@ static bool hear_first(struct actor *a)
 	char control[CMSG_SPACE(sizeof cred)] __attribute__((aligned(8)));
 	struct iovec io = {&(int){0}, sizeof(int)};
 	struct msghdr m = {.msg_iov = &io,
-	                   .msg_iovlen = 1,
-	                   .msg_control = control,
-	                   .msg_controllen = sizeof control};
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof control};
 	struct cmsghdr *c;
 
 	if (recvmsg(a->link, &m, MSG_CMSG_CLOEXEC) <= 0)
@@ -185,7 +185,7 @@ void actor_send(struct actor *a, const char *method, const char *params, int fil
 }
 
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
-              int file, char *answer)
+	      int file, char *answer)
 {
 	struct command o = question(socket, method, params);
 
@@ -200,11 +200,11 @@ void actor_make_queue(struct actor *a)
 void actor_become(struct actor *a, const uid_t uid[3])
 {
 	command(a, &(struct command){.wish = WISH_BECOME, .uid = {uid[0], uid[1], uid[2]}}, -1,
-	        NULL);
+		NULL);
 }
 
 int actor_ask_about(struct actor *a, const char *method, const struct actor *whom, const char *more,
-                    char *answer)
+		    char *answer)
 {
 	char params[512];
 
@@ -213,7 +213,7 @@ int actor_ask_about(struct actor *a, const char *method, const struct actor *who
 }
 
 int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
-                        char *answer)
+			char *answer)
 {
 	char params[512];
 	struct command o;
@@ -225,7 +225,7 @@ int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const ch
 }
 
 bool actor_task(struct actor *a, const struct actor *whom, const char *field, char *value,
-                size_t size)
+		size_t size)
 {
 	static char text[ACTOR_TEXT];
 	struct json_object *answer, *list, *found = NULL;
@@ -243,7 +243,7 @@ bool actor_task(struct actor *a, const struct actor *whom, const char *field, ch
 	}
 	if (found)
 		snprintf(value, size, "%s",
-		         json_object_get_string(json_object_object_get(found, field)));
+			 json_object_get_string(json_object_object_get(found, field)));
 	json_object_put(answer);
 	return found;
 }

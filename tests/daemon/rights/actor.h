@@ -61,7 +61,7 @@ void actor_end(struct actor *a); /* NULL is fine */
 /* 0 or -errno. `answer`, of ACTOR_TEXT bytes, may be NULL: the result as JSON, or the sentence.
  * `file`: goes with the line; -1: none. */
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
-              int file, char *answer);
+	      int file, char *answer);
 
 /* The same in two steps: others can do something in between. */
 void actor_send(struct actor *a, const char *method, const char *params, int file);
@@ -69,20 +69,20 @@ int actor_receive(struct actor *a, char *answer);
 
 /* With a pidfd that it opens itself, by a number in its own pid namespace. */
 int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
-                        char *answer);
+			char *answer);
 
 void actor_make_queue(struct actor *a);
 void actor_become(struct actor *a, const uid_t uid[3]);
 
 /* About `whom`, named by a pidfd. `more` is "" or begins with a comma. */
 int actor_ask_about(struct actor *a, const char *method, const struct actor *whom, const char *more,
-                    char *answer);
+		    char *answer);
 
 /* Waits until the daemon has tasks of it, as `a` sees it. */
 void actor_wait_for_task(struct actor *a, const struct actor *whom);
 
 /* What `a` is told about its only task: false, it is not there. */
 bool actor_task(struct actor *a, const struct actor *whom, const char *field, char *value,
-                size_t size);
+		size_t size);
 
 #endif

@@ -83,8 +83,8 @@ static struct actor *replace(struct actor *old, bool queue)
 static void by_start_time(char *out, size_t size, const struct actor *a)
 {
 	snprintf(out, size,
-	         "{\"target\":{\"pid\":%d,\"start_time\":%llu},\"class\":\"lc\",\"priority\":3}",
-	         a->pid, (unsigned long long)a->start_time);
+		 "{\"target\":{\"pid\":%d,\"start_time\":%llu},\"class\":\"lc\",\"priority\":3}",
+		 a->pid, (unsigned long long)a->start_time);
 }
 
 /* A pid that is used again. */
@@ -103,10 +103,10 @@ static void what_was_said_of_the_dead_is_not_said_of_the_next(void)
 	new = replace(old, true);
 	check(is_untouched(new), "class and hold of the dead are not the next one's", source);
 	check(actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, source) == -ESRCH &&
-	              strstr(source, "its pid was reused"),
+		      strstr(source, "its pid was reused"),
 	      "pid and start time of the dead are refused", source);
 	check(actor_ask(test.steward, ACTOR_CONTROL, "hold", "{\"target\":{\"pidfd\":0}}", fd,
-	                source) == -ESRCH,
+			source) == -ESRCH,
 	      "a pidfd of the dead is refused", source);
 	check(is_untouched(new), "and nothing came of it", source);
 	close(fd);
@@ -131,7 +131,7 @@ static void a_target_that_is_replaced_while_the_request_waits_is_refused(bool pi
 	kill(test.daemon, SIGCONT);
 	check(actor_receive(test.steward, source) == -ESRCH,
 	      pidfd ? "replaced before the daemon reads: pidfd refused"
-	            : "replaced before the daemon reads: pid and start time refused",
+		    : "replaced before the daemon reads: pid and start time refused",
 	      source);
 	actor_make_queue(new);
 	check(is_untouched(new), "and the next one is left alone", source);
@@ -224,7 +224,7 @@ static void a_connection_from_a_container_stays_one(int container)
 	pid_t pid;
 
 	snprintf(address.sun_path, sizeof address.sun_path, "%s/gpreemptd.sock",
-	         gp_run_dir(folder, sizeof folder));
+		 gp_run_dir(folder, sizeof folder));
 	container_enter(container);
 	pid = fork();
 	if (!pid) {
@@ -266,11 +266,11 @@ static void a_number_in_a_container_is_nobody_outside(int container)
 	actor_wait_for_task(test.steward, inside);
 	by_start_time(params, sizeof params, outside);
 	check(actor_ask(asker, ACTOR_CONTROL, "set", params, -1, source) == -EPERM &&
-	              strstr(source, "send a pidfd"),
+		      strstr(source, "send a pidfd"),
 	      "a number from a container is refused", source);
 	snprintf(params, sizeof params, "{\"target\":{\"pid\":%d}}", outside->pid);
 	check(actor_ask(asker, ACTOR_CONTROL, "hold", params, -1, source) == -EPERM &&
-	              strstr(source, "send a pidfd"),
+		      strstr(source, "send a pidfd"),
 	      "also without a start time", source);
 	snprintf(params, sizeof params, "{\"pid\":%d}", outside->pid);
 	check(actor_ask(asker, ACTOR_CONTROL, "tasks", params, -1, source) == -EPERM,

@@ -16,11 +16,11 @@
 #define MAX_TASKS 4 /* as in the configuration */
 
 static const char *const who_names[RIGHTS_WHO] = {"user",
-                                                  "member",
-                                                  "administrator",
-                                                  "user in a container",
-                                                  "member in a container",
-                                                  "root in a container"};
+						  "member",
+						  "administrator",
+						  "user in a container",
+						  "member in a container",
+						  "root in a container"};
 static const char *const whose_names[RIGHTS_WHOSE] = {
 	"itself", "own", "own elsewhere", "own, set-uid", "another's", "another's elsewhere"};
 static const char *const what_names[RIGHTS_WHAT] = {
@@ -58,9 +58,9 @@ static struct actor_kind kind_of(enum rights_who who)
 	uid_t uid = uid_of(who);
 
 	return (struct actor_kind){.uid = {uid, uid, uid},
-	                           .group = is_member(who) ? GROUP : 0,
-	                           .container = is_contained(who) ? test.container : -1,
-	                           .queue = true};
+				   .group = is_member(who) ? GROUP : 0,
+				   .container = is_contained(who) ? test.container : -1,
+				   .queue = true};
 }
 
 static struct actor_kind kind_of_target(enum rights_who who, enum rights_whose whose)
@@ -181,7 +181,7 @@ static bool release(struct scene *s, enum rights_what what)
 	if (what == WHAT_RELEASE_OTHERS)
 		let_bob_hold(s);
 	else if (what == WHAT_RELEASE_ADMINS ||
-	         actor_ask_about(s->asker, "hold", s->target, "", s->source))
+		 actor_ask_about(s->asker, "hold", s->target, "", s->source))
 		steward_does("hold", s->target, ""); /* who may not hold has no hold of his own */
 	if (what == WHAT_RELEASE_GANG)
 		make_gang(s, "both");
@@ -215,10 +215,10 @@ static bool try_it(struct scene *s, enum rights_what what)
 	case WHAT_LOWER: return set(s, ",\"class\":\"lc\"", ",\"class\":\"be\"", "be");
 	case WHAT_WITHIN:
 		return set(s, ",\"class\":\"be\",\"priority\":0",
-		           ",\"class\":\"lc\",\"priority\":4", "lc");
+			   ",\"class\":\"lc\",\"priority\":4", "lc");
 	case WHAT_ABOVE:
 		return set(s, ",\"class\":\"be\",\"priority\":0",
-		           ",\"class\":\"lc\",\"priority\":5", "lc");
+			   ",\"class\":\"lc\",\"priority\":5", "lc");
 	case WHAT_TO_RULE: return set_ceiling(s, "500");
 	case WHAT_ABOVE_RULE: return set_ceiling(s, "501");
 	case WHAT_HOLD: return hold(s, false);
@@ -246,7 +246,7 @@ static bool try_one_too_many(struct scene *s, const struct actor_kind *asker)
 	for (int i = 0; i < MAX_TASKS; i++) {
 		filler[i] = actor_start(&kind);
 		MUST(filler[i] && !actor_ask(filler[i], ACTOR_CONTROL, "set", "{\"class\":\"be\"}",
-		                             -1, s->source));
+					     -1, s->source));
 	}
 	done = !actor_ask_about(s->asker, "set", s->target, ",\"class\":\"be\"", s->source);
 	for (int i = 0; i < MAX_TASKS; i++)
@@ -255,7 +255,7 @@ static bool try_one_too_many(struct scene *s, const struct actor_kind *asker)
 }
 
 static void play_row(enum rights_who who, enum rights_whose whose, const struct actor_kind *asks,
-                     const struct actor_kind *owns, const char *may)
+		     const struct actor_kind *owns, const char *may)
 {
 	static struct scene s;
 	char got[RIGHTS_WHAT + 1] = "";
@@ -361,7 +361,7 @@ static bool choose_policy(struct actor *asker, char *source)
 	MUST(!actor_ask(asker, ACTOR_CONTROL, "policy", "{}", -1, now)); /* reads: everybody */
 	check(strstr(now, "\"devices\":[\"fair\"]"), done ? '+' : '-', "the policy itself", now);
 	MUST(!actor_ask(test.steward, ACTOR_CONTROL, "policy", "{\"policy\":\"priority\"}", -1,
-	                now));
+			now));
 	return done;
 }
 
@@ -379,8 +379,8 @@ static bool try_general(struct actor *asker, enum rights_general what, char *sou
 static void check_hint_socket(struct actor *asker)
 {
 	static const char *const others[] = {"devices", "tasks",    "stats",       "set",
-	                                     "hold",    "release",  "release_all", "policy",
-	                                     "reload",  "subscribe"};
+					     "hold",    "release",  "release_all", "policy",
+					     "reload",  "subscribe"};
 	static char source[ACTOR_TEXT];
 
 	for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
