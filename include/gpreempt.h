@@ -35,7 +35,7 @@ extern "C" {
 
 #define GPREEMPT_API __attribute__((visibility("default")))
 
-/* ---- the library ----------------------------------------------------------------------------- */
+/* The library. */
 
 /* The version of the loaded library, such as "0.1.0". Never NULL, never freed. */
 GPREEMPT_API const char *gpreempt_version(void);
@@ -47,7 +47,7 @@ GPREEMPT_API const char *gpreempt_version(void);
  */
 GPREEMPT_API const char *gpreempt_error_text(int code);
 
-/* ---- a process ------------------------------------------------------------------------------- */
+/* A process. */
 
 /* A handle for one process. */
 struct gpreempt;
@@ -88,7 +88,7 @@ GPREEMPT_API const char *gpreempt_why(const struct gpreempt *g);
  * none. Valid until the handle is closed. */
 GPREEMPT_API const char *gpreempt_device_name(const struct gpreempt *g, unsigned device);
 
-/* ---- queues ---------------------------------------------------------------------------------- */
+/* Queues. */
 
 #define GPREEMPT_UNKNOWN32 UINT32_MAX
 #define GPREEMPT_UNKNOWN64 UINT64_MAX

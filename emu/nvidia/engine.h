@@ -2,7 +2,7 @@
 /*
  * The GPUs' schedulers: one runlist per engine, one channel group at a time on each, round robin
  * by slice in a fixed order, a fixed cost for each switch, an idle group yields at once. The same
- * model and costs as src/gpu/sim, which cannot be used itself: its programs are fixed when it is
+ * model and costs as src/sim/model, which cannot be used itself: its programs are fixed when it is
  * made, its contexts have no channels, and its time is not to be stopped half way.
  *
  * Time is real, and work is brought up to it by every call (engine_advance).

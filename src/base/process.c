@@ -283,8 +283,8 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 			       pid);
 	if (code == -EACCES && uid != geteuid() && !gp_have_read_all())
 		return gp_fail(err, code,
-			       "process %d belongs to user %u; opening its files in /proc "
-			       "requires CAP_DAC_READ_SEARCH as well",
+			       "process %d belongs to user %u; gpreempt needs CAP_DAC_READ_SEARCH "
+			       "besides CAP_SYS_PTRACE to open its files in /proc",
 			       pid, uid);
 	return gp_fail(err, code,
 		       "a security module (SELinux, AppArmor or seccomp) forbids attaching to "

@@ -12,9 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/engine.h"
+#include "policy/registry.h"
+#include "task/task.h"
 #include "procinfo/procinfo.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"

@@ -22,7 +22,9 @@ static int need_admin(const struct gp_peer *peer, const char *what, struct gp_er
 {
 	if (peer->admin)
 		return gp_fail(err, -EPERM,
-			       "%s is for administrators outside containers; use the host", what);
+			       "%s is allowed only for administrators outside containers; run it "
+			       "on the host",
+			       what);
 	return gp_fail(err, -EPERM,
 		       "%s needs root or the group gpreempt; ask an administrator, or "
 		       "use sudo",
@@ -169,8 +171,9 @@ static int check_read(const struct gp_peer *peer, const struct gp_subject *t, st
 	if (!peer->other_pidns || (t && t->is_self))
 		return 0; /* /proc shows the same to all users */
 	if (!t)
-		return gp_fail(err, -EPERM,
-			       "a client in a container sees only its own processes; use the host");
+		return gp_fail(
+			err, -EPERM,
+			"a client in a container sees only its own processes; run it on the host");
 	return check_owner(peer, t, err);
 }
 

@@ -177,7 +177,7 @@ static void note_heartbeat(struct gp_watch *w, const struct gp_undo_scheduler *n
 	if (w->silent) {
 		memset(w->again, 0, sizeof w->again);
 		if (now->lives && now->pid == w->scheduler.pid)
-			gp_log(GP_LOG_INFO, "scheduler.beats-again", "pid=%d", now->pid);
+			gp_log(GP_LOG_INFO, "scheduler.heartbeat-resumed", "pid=%d", now->pid);
 	}
 	w->missed = 0;
 	w->silent = false;

@@ -23,8 +23,9 @@ static const struct number {
 	{"gpreempt_device_idle_seconds_total", "Time without work of any task, sampled at ticks.",
 	 SECONDS, AT(idle_ns), AT(idle_seen)},
 	{"gpreempt_device_switching_seconds_total",
-	 "Upper bound of the time spent switching tasks: switches times the cost of one.", SECONDS,
-	 AT(switch_ns), AT(switches_seen)},
+	 "Upper bound of the time spent switching tasks: the number of switches multiplied by the "
+	 "cost of one switch.",
+	 SECONDS, AT(switch_ns), AT(switches_seen)},
 	{"gpreempt_device_switches_total", "How often a task was put on the hardware.", COUNT,
 	 AT(switches), AT(switches_seen)},
 	{"gpreempt_ticks_total", "Ticks of the engine.", COUNT, AT(ticks), ALWAYS},

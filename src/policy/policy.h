@@ -10,14 +10,7 @@
 #define GP_POLICY_POLICY_H
 
 #include "gpu/caps.h"
-
-/* `unmanaged` is the default. Unmanaged tasks are never changed. */
-enum gp_class { GP_UNMANAGED, GP_BEST_EFFORT, GP_LATENCY_CRITICAL };
-
-#define GP_PRIORITY_MAX 15u /* 0 is the lowest */
-
-/* What wants a task held. Both bits may be set. */
-enum gp_holder { GP_HELD_BY_POLICY = 1u << 0, GP_HELD_BY_USER = 1u << 1 };
+#include "task/class.h"
 
 struct gp_task_view {
 	uint64_t id;   /* never reused */

@@ -75,9 +75,10 @@ static void note_pause(const struct gp_view *view, struct gp_entity *e)
 }
 
 /*
- * The current entity keeps the turn during a short pause, if pauses are seen at once. A request of
- * many kernels pauses after each kernel; without this rule it would run one kernel per round. If
- * none of its last pauses was short, its turn ends at once: waiting would leave the device idle.
+ * The current entity keeps its turn during a short pause, if the device reports pauses without
+ * delay. A request of many kernels pauses after each kernel; without this rule it would run one
+ * kernel per round. If none of the entity's recent pauses was short, its turn ends immediately,
+ * because waiting would leave the device idle.
  */
 static bool lingers(const struct gp_view *view, const struct gp_entity *e, bool current,
 		    struct gp_plan *plan)

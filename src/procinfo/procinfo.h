@@ -82,8 +82,8 @@ int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_p
 			    int *fd);
 
 /*
- * Drops answers that were not taken. A blocked reader is abandoned and frees the rest when it
- * returns.
+ * Frees the pool and the answers that the caller has not taken. Does not wait for a reader thread
+ * that is blocked in a read; that thread frees its own memory when the read returns.
  */
 void gp_procinfo_free(struct gp_procinfo_pool *pool);
 

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/policy.h" /* enum gp_class, enum gp_holder, GP_KNOWN_* */
+#include "gpu/caps.h" /* GP_KNOWN_* */
+#include "task/class.h"
 
 /* "unmanaged", "be" and "lc" by enum gp_class, ended by NULL. */
 #define GP_CLASSES (GP_LATENCY_CRITICAL + 1)

@@ -110,7 +110,7 @@ if [[ ${PNG_LOOK-} ]]; then
 	done
 else
 	try "$GPREEMPT" sim "$work/one.yaml" --plot "$work/plot.png"
-	exits 1 'gpreempt: this build draws no PNG; *' 'PNG without cairo'
+	exits 1 'gpreempt: this build has no daemon and draws no PNG; *' 'PNG without cairo'
 fi
 
 try "$GPREEMPT" sim h200-corun --plot "$work/plot.pdf"

@@ -113,7 +113,9 @@ static const struct rights_row rights_rows[] = {
 	{WHO_CONTAINED_ROOT,   WHOSE_OTHERS_ELSEWHERE, "--" "------" "--" "----"},
 };
 
-enum rights_general { GENERAL_READ_ALL, GENERAL_RESUME_ALL, GENERAL_POLICY, GENERAL_RELOAD, RIGHTS_GENERAL };
+enum rights_general {
+	GENERAL_READ_ALL, GENERAL_RESUME_ALL, GENERAL_POLICY, GENERAL_RELOAD, RIGHTS_GENERAL
+};
 
 /* What is about no process. */
 static const struct {

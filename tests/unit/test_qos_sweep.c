@@ -35,10 +35,10 @@ struct kind {
 };
 
 static const struct kind kinds[] = {
-	{"H200, brackets", &gp_sim_h200, true, false, 336},
+	{"H200, request marks", &gp_sim_h200, true, false, 336},
 	{"H200, run times only", &gp_sim_h200, false, false, 336},
-	{"MI300X, brackets", &gp_sim_mi300x, true, false, 300},
-	{"MI300X, looks every ms", &gp_sim_mi300x, false, true, 300},
+	{"MI300X, request marks", &gp_sim_mi300x, true, false, 300},
+	{"MI300X, sampled at 1 ms", &gp_sim_mi300x, false, true, 300},
 };
 
 static const double kernels_us[] = {100, 300, 1000, 10000};

@@ -74,7 +74,7 @@ mkdir -p /run
 echo nobody:x:65534:65534:nobody:/:/bin/sh >>/etc/passwd
 make_gpu
 start_target
-no_runtime="gpreempt: process $target cannot be suspended: its runtime has not told *"
+no_runtime="gpreempt: process $target cannot be suspended: its runtime has not registered with the driver*"
 
 # Nothing stands in the way: the rest is not about something else.
 echo 0 >$scope_file

@@ -21,9 +21,10 @@ int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_e
 			       "cannot draw to '%s': the file name must end with .svg or .png",
 			       path);
 	if (*format == GP_DRAW_PNG && !GP_HAVE_DAEMON)
-		return gp_fail(err, -ENOTSUP,
-			       "this build draws no PNG; use a file name that ends with .svg, or "
-			       "install cairo and build again");
+		return gp_fail(
+			err, -ENOTSUP,
+			"this build has no daemon and draws no PNG; use a file name that ends "
+			"with .svg, or run `tools/setup daemon` and build again");
 #if GP_HAVE_DAEMON
 	if (*format == GP_DRAW_PNG && !gp_draw_png_loads())
 		return gp_fail(err, -ENOTSUP,

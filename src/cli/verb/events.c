@@ -27,7 +27,8 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"kind", 'k', "KIND[,KIND...]", 0, "Only these kinds, such as task_in, held, released", 0},
-	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"for", 'f', "TIME", 0,
+	 "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
 	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
 	{0},
 };
@@ -60,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;

@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'j': env.json = true; break;
 	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -59,8 +59,9 @@ static void print_servers(struct json_object *tasks)
 		struct json_object *t = json_object_array_get_idx(tasks, i);
 
 		if (gp_field_true(t, "shared"))
-			printf("%llu works for many programs: holding it stops them all, so it is "
-			       "left alone\n",
+			printf("process %llu works for many programs; a hold would stop them all, "
+			       "so it "
+			       "is left alone\n",
 			       (unsigned long long)gp_field_number_or(t, "pid", 0));
 	}
 }

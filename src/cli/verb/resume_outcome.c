@@ -34,7 +34,7 @@ void gp_outcome_note(struct gp_outcome *o, pid_t pid)
 
 static void print_released(const struct gp_outcome *o, pid_t pid, const char *name, pid_t owner)
 {
-	char holder[32];
+	char owner_name[32];
 
 	if (!owner)
 		printf("released %d (%s)\n", pid, name);
@@ -43,10 +43,10 @@ static void print_released(const struct gp_outcome *o, pid_t pid, const char *na
 		       owner);
 	else if (owner == o->daemon)
 		printf("released %d (%s); %s (%d) schedules it again\n", pid, name,
-		       gp_process_name(owner, holder, sizeof holder), owner);
+		       gp_process_name(owner, owner_name, sizeof owner_name), owner);
 	else
 		printf("released %d (%s), which %d (%s) held\n", pid, name, owner,
-		       gp_process_name(owner, holder, sizeof holder));
+		       gp_process_name(owner, owner_name, sizeof owner_name));
 }
 
 void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner)

@@ -115,7 +115,7 @@ static void warn(struct gp_scheduled *s)
 	}
 }
 
-static int after_look(void *arg, uint64_t now_ns)
+static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct gp_scheduled *s = arg;
 
@@ -137,7 +137,7 @@ static void *drive(void *arg)
 {
 	struct gp_scheduled *s = arg;
 
-	s->over = gp_drive(s->engine, s->gpu, s->stop_fd, after_look, s);
+	s->over = gp_drive(s->engine, s->gpu, s->stop_fd, after_tick, s);
 	return NULL;
 }
 

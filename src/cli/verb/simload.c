@@ -49,7 +49,8 @@ static const struct argp_option options[] = {
 	{"width", OPTION_WIDTH, "PERCENT", 0,
 	 "Part of the device that a kernel fills, on mi300x (100)", 0},
 	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that the program reports", 0},
-	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"for", 'f', "TIME", 0,
+	 "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
 	{"requests", 'r', "N", 0, "End after this number of requests", 0},
 	{"processes", 'P', "N", 0, "Number of processes (1)", 0},
 	{"seed", OPTION_SEED, "N", 0, "Seed of the random numbers (1)", 0},
@@ -131,7 +132,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_SEED: w->seed = gp_option_number(state, "--seed", arg, 0, UINT32_MAX); break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
 	default: return parse_work(key, arg, state);
 	}
 	return 0;

@@ -32,7 +32,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'j': env.json = true; break;
 	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;

@@ -21,7 +21,8 @@ static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
 static const struct argp_option options[] = {
 	{"device", 'd', "N", 0, "Only on this device; without a PID, all processes on it", 0},
 	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
-	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"for", 'f', "TIME", 0,
+	 "Release after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
 	{"type", 't', "NAME", 0,
 	 "Preemption type: save (save running work at once; the default), drain (let short work "
 	 "finish first), or another type that the GPU offers",

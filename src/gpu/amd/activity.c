@@ -197,7 +197,7 @@ static void scan_tasks(struct gp_kfd_thread *h, struct scan *scan)
 /* A task that was active when it was held still has work. */
 static bool is_active(const struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
-	return g->work == GP_AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
+	return g->work == GP_AMD_WORK_SEEN || (t->held && t->activity_known && t->active) ||
 	       (g->work == GP_AMD_WORK_MAYBE && now_ns < t->worked_ns + GP_AMD_LINGER_NS);
 }
 
@@ -214,7 +214,7 @@ static void drop_pointers(struct gp_amd_task *t)
 static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	bool active = g->known && is_active(t, g, now_ns);
-	bool changed = g->known != t->looked || active != t->active;
+	bool changed = g->known != t->activity_known || active != t->active;
 
 	t->mem_fd = g->mem_fd;
 	if (!g->known)
@@ -223,7 +223,7 @@ static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g,
 		t->active_since_ns = now_ns;
 	if (active && (g->work == GP_AMD_WORK_SEEN || t->held))
 		t->worked_ns = now_ns;
-	t->looked = g->known;
+	t->activity_known = g->known;
 	t->active = active;
 	t->pending = g->pending;
 	t->written = g->written;
@@ -242,9 +242,9 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 	g->pid = t->pid;
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
-	g->was_idle = t->looked && !t->active && !t->new_pointers;
+	g->was_idle = t->activity_known && !t->active && !t->new_pointers;
 	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
-	g->knows_written = t->looked && !t->new_pointers;
+	g->knows_written = t->activity_known && !t->new_pointers;
 	g->written_before = t->written;
 	t->new_pointers = false;
 	g->n = t->npointers < GP_AMD_POINTERS_MAX ? t->npointers : GP_AMD_POINTERS_MAX;
@@ -295,11 +295,12 @@ static void give_up(struct gp_kfd_thread *h, const struct observer *observer, st
 
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_monotonic_ns() + t->stuck_for_ns;
-	t->looked = t->active = false;
+	t->activity_known = t->active = false;
 	for (unsigned i = 0; i < h->ngpus && blind; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
 			if (h->gpu[i]->task[k])
-				h->gpu[i]->task[k]->looked = h->gpu[i]->task[k]->active = false;
+				h->gpu[i]->task[k]->activity_known = h->gpu[i]->task[k]->active =
+					false;
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
 	gp_amd_notify(t->gpu);
 }
@@ -392,7 +393,7 @@ void *gp_amd_activity_thread(void *kfd_thread)
 	struct gp_kfd_thread *h = kfd_thread;
 	struct scan *scan = calloc(1, sizeof *scan);
 	struct observer observer = {0};
-	unsigned looked = 0;
+	unsigned observed = 0;
 	uint64_t scan_ns = 0;
 
 	do {
@@ -405,8 +406,8 @@ void *gp_amd_activity_thread(void *kfd_thread)
 			gp_amd_find_pointers(h, now_ns);
 			scan_ns = now_ns + GP_AMD_SCAN_NS;
 		}
-		looked = read_activity(h, all, &observer);
-	} while (!wait_or_quit(h, looked ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
+		observed = read_activity(h, all, &observer);
+	} while (!wait_or_quit(h, observed ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
 	for (unsigned i = 0; scan && i < GP_AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);

@@ -219,7 +219,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		o->held = t->held;
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
-		if (!t->looked)
+		if (!t->activity_known)
 			continue;
 		o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
 		o->active = t->active;

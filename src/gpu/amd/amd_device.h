@@ -73,7 +73,7 @@ struct gp_amd_task {
 	uint64_t queues_mark; /* hash of the serials of its queues in sysfs */
 	int mem_fd;
 	uint64_t stuck_until_ns, stuck_for_ns; /* reading its memory did not return */
-	bool looked;                           /* `active` and `pending` are known */
+	bool activity_known;                   /* `active` and `pending` are known */
 	bool active;
 	uint64_t pending;
 	uint64_t written;   /* sum of the write pointers at the last reading */

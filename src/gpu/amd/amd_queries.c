@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions of commands about one process: find, split, queues. They may wait. */
+/* Queries of commands about one process: find, split, queues. These functions may block. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Takes up to 10 ms. A thread that is in the call at two checks waits there; a running thread may
- * be about to enter it. */
+/*
+ * True if a thread of the process waits in the ioctl RUNTIME_ENABLE. The thread must be seen there
+ * twice, 1 ms apart, because a thread that is seen once may only pass through. Running threads may
+ * be about to enter the ioctl, so the check is repeated for up to 10 ms while there are any.
+ */
 bool gp_amd_is_in_handshake(pid_t pid);
 
 #endif

@@ -241,7 +241,7 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 				continue;
 			task->target = NULL;
 			task->held = task->has_pointers = false;
-			task->looked = task->active =
+			task->activity_known = task->active =
 				false; /* the pointers are not valid any more */
 			task->npointers = 0;
 			note_loss(task, ended);
@@ -425,7 +425,7 @@ static void hold_arrivals(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	struct gp_amd_task *held[HELD_MAX];
 	unsigned n = find_held(h, target, held);
 
-	for (unsigned i = 0; i < n; i++) /* only this thread detaches tasks */
+	for (unsigned i = 0; i < n; i++) /* held[] stays valid: only this thread detaches tasks */
 		suspend(&held[i], 1);
 }
 

@@ -22,7 +22,7 @@ enum gp_amd_work {
 struct gp_amd_reading {
 	pid_t pid;
 	uint32_t gpu_id;
-	bool was_idle; /* then "nothing pending" means idle, without a look at the occupancy */
+	bool was_idle; /* then "nothing pending" means idle, and the occupancy is not read */
 	bool has_occupancy;
 	bool knows_written; /* written_before is valid */
 	uint64_t written_before;

@@ -14,7 +14,7 @@
 
 #define MISSES_UP     64    /* unused handles in a row end a region */
 #define MISSES_DOWN   8     /* libraries number objects upwards */
-#define MISSES_ADDED  16    /* in a search for newer objects only */
+#define MISSES_ADDED  16    /* instead of MISSES_UP if only newer objects are searched */
 #define GO_ON_INDICES 32    /* after a find: clients of a process have close indices */
 #define HANDLES_MAX   65536 /* of one region */
 

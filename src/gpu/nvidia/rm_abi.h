@@ -388,7 +388,7 @@ struct nv_fecs_record { /* NV_EVENT_BUFFER_RECORD with a FECS_EVENT_RECORD_V2 */
 };
 static_assert(sizeof(struct nv_fecs_record) == 32, "FECS record");
 #define NV_FECS_TAG_SIMPLE_START                  6u /* the context is now on the engine */
-#define NV_FECS_TAG_SIMPLE_END                    7u /* the context was saved and is off the engine */
+#define NV_FECS_TAG_SIMPLE_END                    7u /* saved; off the engine */
 
 #define NV90CD_CTRL_CMD_EVENT_BUFFER_ENABLE_EVENT 0x90cd0101u
 struct nv90cd_enable {
