@@ -21,7 +21,7 @@ until_true has_device || fail 'no device after a restart'
 
 # is PID CLASS RULE: by that rule.
 is() {
-	[[ "$(task "$1" class) $(task "$1" by) $(task "$1" rule)" == "$2 rule $3" ]]
+	[[ "$(task "$1" class) $(task "$1" set_by) $(task "$1" rule)" == "$2 rule $3" ]]
 }
 
 # governed PID CLASS RULE
