@@ -3,16 +3,6 @@
 
 #include <errno.h>
 
-bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_group, gid_t group)
-{
-	if (!uid)
-		return true;
-	for (uint32_t i = 0; has_group && i < ngids; i++)
-		if (gid[i] == group)
-			return true;
-	return false;
-}
-
 bool gp_peer_administers(const struct gp_peer *peer)
 {
 	return peer->admin && !peer->other_pidns;

@@ -16,7 +16,7 @@
 /* The client, as the kernel reports it (SO_PEERCRED and /proc). */
 struct gp_peer {
 	uid_t uid;
-	bool admin;       /* root or a member of the group: gp_peer_is_admin */
+	bool admin;       /* root or a member of the group */
 	bool other_pidns; /* in another pid namespace than the daemon */
 };
 
@@ -55,9 +55,6 @@ struct gp_change {
 	uid_t hold_uid;
 	bool hold_by_admin; /* made by an administrator or by a rule */
 };
-
-/* True for root and members of the group; without a group, for root only. */
-bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_group, gid_t group);
 
 /*
  * An administrator of this machine, not of a container on it. Also decides whether a hold and a

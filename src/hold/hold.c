@@ -19,7 +19,8 @@ static uint64_t now(void)
 	return gp_monotonic_ns();
 }
 
-const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref)
+/* "4711 (train.py) on NVIDIA H200 #0". Returns `out`. */
+static const char *hold_name(char *out, size_t size, const struct gp_task_ref *ref)
 {
 	snprintf(out, size, "%d (%s) on %s", ref->seen.pid, ref->seen.name, ref->gpu->info.name);
 	return out;
@@ -246,7 +247,7 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	if (add_reason(h, h->status, err))
 		return h->status;
 	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-		       gp_hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
+		       hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)

@@ -66,7 +66,4 @@ void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop);
  * afterwards; closing puts back what is left. */
 void gp_holds_end(struct gp_holds *holds);
 
-/* "4711 (train.py) on NVIDIA H200 #0". Returns `out`. */
-const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref);
-
 #endif

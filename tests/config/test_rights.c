@@ -7,14 +7,13 @@
 
 static struct gp_peer peer_of(enum rights_who who)
 {
-	static const gid_t groups[] = {STUDENTS, GPREEMPT};
 	bool contained = who >= WHO_CONTAINED_USER;
 	bool member = who == WHO_MEMBER || who == WHO_CONTAINED_MEMBER;
 	uid_t uid = who == WHO_ROOT || who == WHO_CONTAINED_ROOT ? 0 : ALICE;
 
 	return (struct gp_peer){
 		.uid = uid,
-		.admin = gp_peer_is_admin(uid, groups, member ? 2 : 1, true, GPREEMPT),
+		.admin = !uid || member,
 		.other_pidns = contained,
 	};
 }
@@ -171,12 +170,6 @@ TEST(what_is_about_a_process_needs_one)
 
 TEST(root_is_an_administrator_and_so_is_the_group_where_there_is_one)
 {
-	static const gid_t groups[] = {STUDENTS, GPREEMPT};
-
-	assert_true(gp_peer_is_admin(0, NULL, 0, false, 0));
-	assert_true(gp_peer_is_admin(ALICE, groups, 2, true, GPREEMPT));
-	assert_false(gp_peer_is_admin(ALICE, groups, 1, true, GPREEMPT));
-	assert_false(gp_peer_is_admin(ALICE, groups, 2, false, GPREEMPT));
 	for (unsigned who = 0; who < RIGHTS_WHO; who++) {
 		struct gp_peer peer = peer_of(who);
 

@@ -81,16 +81,6 @@ void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const ch
 				   : NULL);
 }
 
-void gp_field_cell_bytes(struct gp_grid *grid, struct json_object *object, const char *key)
-{
-	uint64_t bytes;
-	char text[32];
-
-	gp_grid_text(grid, gp_field_number(object, key, &bytes)
-				   ? gp_cli_bytes(text, sizeof text, bytes)
-				   : NULL);
-}
-
 void gp_field_put(struct json_object *object, const char *key, uint64_t value)
 {
 	json_object_object_add(object, key, json_object_new_uint64(value));

@@ -35,7 +35,6 @@ const char *gp_field_words(struct json_object *object, const char *key, char *ou
 /* Table cells: the value as it is, as a duration, as a size. A dash where it is absent. */
 void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key);
 void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key);
-void gp_field_cell_bytes(struct gp_grid *grid, struct json_object *object, const char *key);
 
 /* Adds a value to an object. */
 void gp_field_put(struct json_object *object, const char *key, uint64_t value);

@@ -3,7 +3,8 @@
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
-bool gp_nv_group_verify(struct gp_nv_target *t, struct gp_nv_group *g)
+/* Whether the group still has its class and hardware number. */
+static bool is_same_group(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	int fd = gp_nv_file(t, g->client);
 	struct nva06c_info info;
@@ -24,7 +25,7 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 	struct nva06c_timeslice p = {.us = slice_us};
 	uint32_t status;
 
-	if (gp_pidfd_ended(t->pidfd) || !gp_nv_group_verify(t, g))
+	if (gp_pidfd_ended(t->pidfd) || !is_same_group(t, g))
 		return NV_ERR_OBJECT_NOT_FOUND;
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 			       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
@@ -43,7 +44,7 @@ uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned 
 		.compute_mode = mode,
 	};
 
-	if (!gp_nv_group_verify(t, g))
+	if (!is_same_group(t, g))
 		return NV_ERR_OBJECT_NOT_FOUND;
 	g->mode_is_ours = true;
 	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->subdevice,
@@ -103,7 +104,7 @@ static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool di
 
 static bool verify(struct gp_nv_group_ref *ref)
 {
-	bool there = gp_nv_group_verify(ref->target, ref->group);
+	bool there = is_same_group(ref->target, ref->group);
 
 	ref->status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
 	return there;

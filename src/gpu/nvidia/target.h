@@ -125,9 +125,6 @@ bool gp_nv_computes(const struct gp_nv_target *t);
 
 /* Changes. The caller calls these functions between borrow and give back. */
 
-/* Whether the group still has its class and hardware number. */
-bool gp_nv_group_verify(struct gp_nv_target *t, struct gp_nv_group *g);
-
 /* Each returns an RM status. */
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us);
 uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned mode);
