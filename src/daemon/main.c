@@ -8,8 +8,6 @@
 #include "daemon/control.h"
 #include "daemon/journal_log.h"
 
-const char *argp_program_version = "gpreemptd " GP_VERSION;
-
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_PERMITTED, EXIT_NO_DEVICE };
 
 static struct {
@@ -99,6 +97,7 @@ int main(int argc, char **argv)
 	struct gp_error err = {0};
 	int r;
 
+	argp_program_version = "gpreemptd " GP_VERSION;
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (env.check) {
