@@ -69,8 +69,9 @@ static enum gp_task_state state_of(const struct row *row, bool queue_held, pid_t
 		.running = o->running,
 	};
 
-	/* A task with an owner may be held. If the driver does not tell, only the owner knows. */
-	if (owner && !(o->known & (GP_KNOWN_HELD | GP_KNOWN_RUNNING)))
+	/* A task with an owner may be held, and AMD's driver shows holds only to their owner. Only
+	 * a device that reports running tasks shows otherwise. */
+	if (owner && !c.held && !(o->known & GP_KNOWN_RUNNING))
 		c.known = 0;
 	return gp_task_state(&c);
 }
