@@ -349,10 +349,11 @@ int gp_process_in_container(const char *container, pid_t pid, pid_t *found, stru
 			       container);
 	gp_process_each(match_container, &in);
 	if (!in.matches)
-		return gp_fail(err, -ESRCH,
-			       "no process %d in a container whose cgroup path holds '%s' (give "
-			       "the container's id)",
-			       pid, container);
+		return gp_fail(
+			err, -ESRCH,
+			"there is no process %d in a container with '%s' in its cgroup path; "
+			"give the container's id",
+			pid, container);
 	if (in.matches > 1)
 		return gp_fail(err, -ENOTUNIQ,
 			       "%u containers match '%s' and have a process %d; give more of the "

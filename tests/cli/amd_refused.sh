@@ -187,7 +187,7 @@ if [[ $group ]]; then
 	try "$GPREEMPT" suspend 1 --for 10ms
 	exits 4 'gpreempt: process 1 does not use an AMD GPU; *' 'its number inside is not its number here'
 	try "$GPREEMPT" queues --container "gpreempt-amd-$$" "$inner"
-	exits 4 "gpreempt: no process $inner in a container*" 'the number on the host is not the one inside'
+	exits 4 "gpreempt: there is no process $inner in a container*" 'the number on the host is not the one inside'
 	kill "$inner"
 	wait "$outer" 2>/dev/null
 	until_true rmdir "$group" 2>/dev/null || fail 'the cgroup stays'

@@ -119,7 +119,7 @@ if [[ $group ]]; then
 	exits 0 '' 'suspend in a container'
 	[[ $out == "held $inner (rm-load)"* ]] || fail "suspend in a container: $out"
 	try "$GPREEMPT" queues --container "gpreempt-test-$$" 4711
-	exits 4 'gpreempt: no process 4711 in a container*' 'no such pid in the container'
+	exits 4 'gpreempt: there is no process 4711 in a container*' 'no such pid in the container'
 	kill "$inner"
 	wait "$outer" 2>/dev/null
 	rmdir "$group" || fail 'the cgroup stays'

@@ -55,7 +55,7 @@ exits 2 '*give either PIDs or --all*' 'resume all and one'
 try "$GPREEMPT" queues 1 --container ab
 exits 2 "gpreempt: container name 'ab' is too short; give at least 3 characters" 'a short container name'
 try "$GPREEMPT" queues 1 --container no-such-container-here
-exits 4 "gpreempt: no process 1 in a container*'no-such-container-here'*" 'no such container'
+exits 4 "gpreempt: there is no process 1 in a container*'no-such-container-here'*" 'no such container'
 
 # No device.
 for args in ps 'queues 1' 'monitor 1' 'suspend 1' 'suspend --device 0' 'resume 1' 'bench 1'; do

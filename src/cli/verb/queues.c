@@ -112,7 +112,7 @@ static void print_evicted(const struct list *l)
 	char text[32];
 
 	if (l->evicted_ms > 0)
-		printf("evicted because memory was short: %s so far, on device %u\n",
+		printf("evicted for %s until now on device %u, because GPU memory was short\n",
 		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
 		       l->ref.device);
 }
