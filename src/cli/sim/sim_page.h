@@ -4,7 +4,7 @@
 #define GP_CLI_SIM_SIM_PAGE_H
 
 #include "cli/draw/chart.h"
-#include "cli/draw/timeline.h"
+#include "cli/sim/timeline.h"
 #include "cli/sim/sim_report.h"
 #include "cli/sim/tails.h"
 

@@ -58,7 +58,7 @@ void gp_sweep_free(struct gp_sweep_result *result);
 void gp_sweep_table(FILE *out, const struct gp_sweep_result *result);
 void gp_sweep_json(FILE *out, const struct gp_sweep_result *result);
 
-/* Draws best-effort work against response times (src/cli/draw/tradeoff_chart.c). -EINVAL and a
+/* Draws best-effort work against response times (tradeoff_chart.c). -EINVAL and a
  * message if no run has both. */
 int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_sweep_result *result,
 		     struct gp_error *err);

@@ -15,7 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/draw/chart.h"
-#include "cli/draw/timeline.h"
+#include "cli/sim/timeline.h"
 #include "cli/sim/sim_report.h"
 
 static struct {

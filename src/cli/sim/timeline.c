@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/draw/timeline.h"
+#include "cli/sim/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>
