@@ -10,12 +10,22 @@
 #define MAX_RULES 32u
 #define MAX_WORDS 8
 
-enum rule_kind { KIND_NONE, KIND_ERRNO, KIND_DELAY, KIND_KILL };
+enum rule_kind {
+	KIND_NONE,
+	KIND_ERRNO,
+	KIND_DELAY,
+	KIND_KILL,
+	KIND_IGNORE,
+	KIND_LATE_ERRNO,
+	KIND_RESULT,
+	KIND_OUT_COUNT,
+	KIND_OUT_SIZE,
+};
 
 static struct fault_rule {
 	enum rule_kind kind;
 	char name[32];  /* as in `counts`, or `any` */
-	uint64_t value; /* errno, ns, pid */
+	uint64_t value; /* errno, ns, pid, result */
 	uint64_t count, after;
 } rules[MAX_RULES];
 
@@ -31,6 +41,28 @@ static bool applies(struct fault_rule *rule, const char *name)
 	return true;
 }
 
+static void apply(const struct fault_rule *rule, pid_t caller, struct fault *fault)
+{
+	switch (rule->kind) {
+	case KIND_ERRNO: fault->error = (int)rule->value; break;
+	case KIND_DELAY: fault->delay_ns = rule->value; break;
+	case KIND_KILL: fault->kill = rule->value ? (pid_t)rule->value : caller; break;
+	case KIND_OUT_COUNT:
+		fault->out_count = (uint32_t)rule->value;
+		fault->sets_count = true;
+		break;
+	case KIND_OUT_SIZE:
+		fault->out_size = (uint32_t)rule->value;
+		fault->sets_size = true;
+		break;
+	default:
+		fault->ignored = rule->kind == KIND_IGNORE;
+		fault->result =
+			rule->kind == KIND_LATE_ERRNO ? -(int)rule->value : (int)rule->value;
+		fault->sets_result = true;
+	}
+}
+
 struct fault fault_take(const char *name, pid_t caller)
 {
 	struct fault fault = {0};
@@ -40,12 +72,7 @@ struct fault fault_take(const char *name, pid_t caller)
 
 		if (!applies(rule, name))
 			continue;
-		if (rule->kind == KIND_ERRNO)
-			fault.error = (int)rule->value;
-		else if (rule->kind == KIND_DELAY)
-			fault.delay_ns = rule->value;
-		else
-			fault.kill = rule->value ? (pid_t)rule->value : caller;
+		apply(rule, caller, &fault);
 		if (!--rule->count)
 			rule->kind = KIND_NONE;
 	}
@@ -269,12 +296,17 @@ static int obey_setting(char **word)
 
 static int obey(char **word)
 {
-	if (!strcmp(word[0], "errno"))
-		return add_rule(word, KIND_ERRNO);
-	if (!strcmp(word[0], "delay"))
-		return add_rule(word, KIND_DELAY);
-	if (!strcmp(word[0], "kill_on"))
-		return add_rule(word, KIND_KILL);
+	static const struct {
+		const char *name;
+		enum rule_kind kind;
+	} kinds[] = {{"errno", KIND_ERRNO},           {"delay", KIND_DELAY},
+		     {"kill_on", KIND_KILL},          {"ignore", KIND_IGNORE},
+		     {"late_errno", KIND_LATE_ERRNO}, {"result", KIND_RESULT},
+		     {"out_count", KIND_OUT_COUNT},   {"out_size", KIND_OUT_SIZE}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(word[0], kinds[i].name))
+			return add_rule(word, kinds[i].kind);
 	if (!strcmp(word[0], "preempt_timeout"))
 		return fail_preemption(word);
 	if (!strcmp(word[0], "reset"))

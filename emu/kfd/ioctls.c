@@ -127,16 +127,31 @@ static const char *call_name(unsigned int nr, const void *data)
 	return op < sizeof(op_names) / sizeof(op_names[0]) ? op_names[op] : table[nr].name;
 }
 
+/* A driver that lies about a snapshot. */
+static void falsify(const struct fault *fault, struct kfd_dbg_trap *args)
+{
+	if (fault->sets_count)
+		args->queue_snapshot.num_queues = fault->out_count;
+	if (fault->sets_size)
+		args->queue_snapshot.entry_size = fault->out_size;
+}
+
 static int run_faulty(struct call *call, unsigned int nr, void *data)
 {
 	const char *name = call_name(nr, data);
 	struct fault fault = fault_take(name, call->pid);
+	int result;
 
 	count_add(name, 1);
 	if (fault.kill)
 		kill(fault.kill, SIGKILL);
 	kfd_delay_ns(fault.delay_ns);
-	return fault.error ? -fault.error : table[nr].run(call, data);
+	if (fault.error)
+		return -fault.error;
+	result = fault.ignored ? 0 : table[nr].run(call, data);
+	if (fault.sets_count || fault.sets_size)
+		falsify(&fault, data);
+	return fault.sets_result && result >= 0 ? fault.result : result;
 }
 
 /* Only the process that opened the file may use it. */

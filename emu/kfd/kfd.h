@@ -300,9 +300,14 @@ bool ioctl_copies_out(unsigned int cmd);
 
 int control_line(char *line);
 struct fault {
-	int error;
+	int error; /* instead of the call */
 	pid_t kill;
 	uint64_t delay_ns;
+	bool ignored;     /* the call does nothing; `result` is its answer */
+	bool sets_result; /* else `result` is the answer after the call */
+	int result;
+	bool sets_count, sets_size; /* of a snapshot's answer */
+	uint32_t out_count, out_size;
 };
 struct fault fault_take(const char *name, pid_t caller);
 

@@ -72,6 +72,13 @@ static const char *refusal_text(int status)
 		       : "the task has ended";
 }
 
+/* Whether the answer waits for the effect. A task that becomes unmanaged is released first. */
+static bool has_to_take_effect(const struct gp_command *o)
+{
+	return o->kind == GP_COMMAND_HOLD || o->kind == GP_COMMAND_RELEASE ||
+	       (o->kind == GP_COMMAND_ATTR && o->attr.class == GP_UNMANAGED);
+}
+
 static void execute(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_error err = {0};
@@ -88,7 +95,7 @@ static void execute(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 	case GP_COMMAND_HINT: r = gp_engine_hint(dt->engine, now_ns, o->key, HINT_NS); break;
 	}
 	dt->publish |= o->token != 0;
-	if (r || (o->kind != GP_COMMAND_HOLD && o->kind != GP_COMMAND_RELEASE))
+	if (r || !has_to_take_effect(o))
 		answer(dt, o->token, r, *err.text ? err.text : r ? refusal_text(r) : "");
 	else
 		begin_waiting(dt, now_ns, o);
@@ -130,8 +137,9 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 		       "the hold was cancelled: a user released the process meanwhile");
 		return true;
 	}
-	/* A released task may stay held by the policy, its gang or a later hold. */
-	if (w->held ? t.held : !t.held || t.held_by) {
+	/* A released task may stay held by the policy, its gang or a later hold. Otherwise nothing
+	 * of this daemon may stop it any more. */
+	if (w->held ? t.held && t.settled : t.held_by || (!t.held && t.settled)) {
 		answer(dt, w->token, 0, "");
 		return true;
 	}

@@ -25,7 +25,8 @@ struct gp_device_thread_config {
 };
 
 enum gp_command_kind {
-	GP_COMMAND_ATTR,    /* task, attr */
+	/* task, attr; if it becomes unmanaged, the answer follows when the task is released */
+	GP_COMMAND_ATTR,
 	GP_COMMAND_HOLD,    /* task; the answer follows when the task is held */
 	GP_COMMAND_RELEASE, /* task; the answer follows when the task is released */
 	GP_COMMAND_POLICY,  /* policy */

@@ -18,6 +18,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 {
 	/* "Not yet" and "the process has just ended" are expected. */
 	bool is_unexpected = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
+	bool is_release = a == &t->hold && !a->target;
 
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
@@ -26,12 +27,28 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
 	gp_counters_of(e, t)->failures++;
 	e->stats.failures++;
+	e->stats.release_failures += is_release;
 	if (++e->failures <= FAILURES_LOGGED)
 		gp_log(is_unexpected ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
-		       "task=%llu pid=%d errno=%d driver=0x%x retry_ms=%llu",
-		       (unsigned long long)t->id, e->identity[t - e->task].pid, -code, driver_code,
-		       (unsigned long long)(a->backoff_ns / GP_NS_PER_MS));
+		       "task=%llu pid=%d action=%s errno=%d driver=0x%x retry_ms=%llu",
+		       (unsigned long long)t->id, e->identity[t - e->task].pid,
+		       is_release       ? "release"
+		       : a == &t->hold  ? "hold"
+		       : a == &t->slice ? "slice"
+					: "record",
+		       -code, driver_code, (unsigned long long)(a->backoff_ns / GP_NS_PER_MS));
 	gp_engine_emit(e, now_ns, GP_EVENT_ACTION_FAILED, t->id, code, driver_code);
+}
+
+void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns)
+{
+	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, took_ns);
+	*(t->held ? &e->stats.holds : &e->stats.releases) += 1;
+	if (!t->held || !t->preempting)
+		return;
+	t->preempting = false;
+	gp_counters_of(e, t)->preemptions++;
+	e->stats.preemptions++;
 }
 
 static bool is_tiny(uint32_t slice_us)
@@ -48,7 +65,7 @@ static uint32_t expected(const struct gp_attempt *a, uint32_t is)
 /* Held, and no pending action will change that. */
 static bool is_surely_held(const struct gp_task *t)
 {
-	return t->held && !t->hold_again && expected(&t->hold, t->held);
+	return t->held && !t->unsure && !t->hold_again && expected(&t->hold, t->held);
 }
 
 /* Whether the task may run with a tiny slice, as far as is known. */
@@ -82,7 +99,7 @@ static bool is_to_be_held(const struct gp_task *t)
 
 static bool is_to_be_held_again(const struct gp_task *t)
 {
-	return wants_hold(t) && t->held && t->hold_again && !t->hold.in_flight;
+	return wants_hold(t) && t->held && (t->hold_again || t->unsure) && !t->hold.in_flight;
 }
 
 /* Whether the device cannot hold this task and the rest of its gang before others are released. */
@@ -128,7 +145,8 @@ static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 	bool left_alone =
 		t->attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE || t->unrecorded;
 
-	return !t->hold.in_flight && (t->held != wants_hold(t) || is_to_be_held_again(t)) &&
+	return !t->hold.in_flight &&
+	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t)) &&
 	       (e->gpu->info.caps & GP_CAP_HOLD) && (wants_hold(t) || t->our_hold || !left_alone);
 }
 
@@ -140,11 +158,10 @@ static void take_plan(struct gp_engine *e, unsigned i)
 	bool hold = t->attr.class != GP_UNMANAGED &&
 		    (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
 
-	if (hold && !t->policy_hold && !t->gang_user_hold && gp_seen_active(&e->view_task[i])) {
-		e->counters[i].preemptions++;
-		e->stats.preemptions++;
-	}
+	if (hold && !t->policy_hold && !t->gang_user_hold)
+		t->preempting = gp_seen_active(&e->view_task[i]);
 	t->policy_hold = hold;
+	t->preempting &= hold;
 }
 
 static void try_again_at(struct gp_engine *e, uint64_t at_ns)
@@ -174,7 +191,8 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 	e->held = 0;
 	for (unsigned i = 0; i < e->n; i++) {
 		take_plan(e, i);
-		e->held += e->task[i].held || expected(&e->task[i].hold, e->task[i].held);
+		e->held += e->task[i].held || e->task[i].unsure ||
+			   expected(&e->task[i].hold, e->task[i].held);
 		e->gang_todo[i] = 0;
 	}
 	for (unsigned i = 0; i < e->n; i++)
@@ -222,6 +240,7 @@ static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum gp_act_kin
 		try_again_at(e, a->not_before_ns);
 		return n;
 	}
+	a->target = kind == GP_ACT_SLICE ? slice_us : kind == GP_ACT_HOLD;
 	r = may_change(e, t, kind, slice_us);
 	if (r) {
 		gp_attempt_failed(e, t, a, now_ns, r, 0);
@@ -253,11 +272,12 @@ static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kin
 	a->backoff_ns = 0;
 	if (kind == GP_ACT_SLICE) {
 		t->slice_us = a->target;
+		e->stats.slices++;
 		return;
 	}
 	t->held = a->target;
 	t->our_hold &= t->held;
-	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, 0);
+	gp_hold_took_effect(e, t, 0);
 	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
@@ -266,7 +286,6 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
-	a->target = kind == GP_ACT_SLICE ? action->slice_us : kind == GP_ACT_HOLD;
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
@@ -296,9 +315,6 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind ki
 	if (!n || e->interrupted)
 		return;
 	r = gp_gpu_act(e->gpu, now_ns, kind, e->action, n);
-	*(kind == GP_ACT_SLICE  ? &e->stats.slices
-	  : kind == GP_ACT_HOLD ? &e->stats.holds
-				: &e->stats.releases) += n;
 	for (unsigned k = 0; k < n; k++) {
 		if (r)
 			e->action[k].status = r;

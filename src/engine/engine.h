@@ -116,16 +116,17 @@ struct gp_ejection {
 struct gp_engine_stats {
 	uint64_t ticks;
 	uint64_t decisions;
-	uint64_t holds; /* requested actions */
+	uint64_t holds; /* actions that took effect, or were accepted where effects are not seen */
 	uint64_t releases;
 	uint64_t slices;
-	uint64_t failures;     /* actions that the back end refused or that had no effect */
-	uint64_t deferred;     /* postponed because two tasks would have had a tiny slice */
-	uint64_t undone;       /* settings that another process reverted */
-	uint64_t blind;        /* ticks at which the back end could report nothing */
-	uint64_t inversions;   /* inversions that began */
-	uint64_t inversion_ns; /* their total duration, sampled at ticks */
-	uint64_t preemptions;  /* active tasks that the policy held */
+	uint64_t failures;         /* actions that the back end refused or that had no effect */
+	uint64_t release_failures; /* those of them that were releases */
+	uint64_t deferred;         /* postponed because two tasks would have had a tiny slice */
+	uint64_t undone;           /* settings that another process reverted */
+	uint64_t blind;            /* ticks at which the back end could report nothing */
+	uint64_t inversions;       /* inversions that began */
+	uint64_t inversion_ns;     /* their total duration, sampled at ticks */
+	uint64_t preemptions;      /* active tasks that the policy held, and that were held then */
 	uint64_t ejections;
 	/* False: this device cannot show which task runs, and the counts mean nothing. */
 	bool inversions_seen;
@@ -169,8 +170,12 @@ struct gp_task_stats {
 	pid_t pid;
 	char name[32];
 	struct gp_task_attr attr;
-	uint8_t held_by;   /* GP_HELD_BY_* */
-	bool held;         /* as far as is known: observed where possible */
+	uint8_t held_by; /* GP_HELD_BY_* */
+	bool held;       /* as far as is known: observed where possible. False if `unsure` */
+	bool unsure;     /* the last hold or release failed: it may be held or not */
+	/* No hold or release is under way, unsure or waiting for its proof; a task that is not held
+	 * has no hold of this engine. */
+	bool settled;
 	bool refused;      /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */
 	uint32_t slice_us;

@@ -27,6 +27,7 @@ struct gp_task {
 	bool user_hold;      /* requested for this task */
 	bool gang_user_hold; /* requested for any task of its gang */
 	bool policy_hold;    /* the plan in force holds it */
+	bool preempting;     /* the plan began to hold it while it was active; not held yet */
 	bool our_hold;       /* it is held at our request */
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
@@ -46,6 +47,10 @@ struct gp_task {
 	uint64_t hint_until_ns;    /* until when the hint counts; 0: no hint */
 
 	bool held; /* as observed, or as accepted if it cannot be observed */
+	/* As observed: the last hold or release failed, and it may be held or not. It is requested
+	 * again, whatever `held` says. */
+	bool unsure;
+	bool unproven; /* as observed: the driver confirmed it, activity has not yet */
 	uint32_t slice_us;
 	struct gp_attempt hold;
 	struct gp_attempt slice;
@@ -165,6 +170,8 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code);
+/* A hold or release has taken effect: t->held is set. Counts it. */
+void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns);
 /* keep_records.c */
 /*
  * Another process undid our changes, or may have. Writes the undo record of every changed task

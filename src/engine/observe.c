@@ -17,7 +17,8 @@ static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, ui
 static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a, uint64_t now_ns,
 		   const struct gp_observation *o, bool under_way, bool known, uint32_t is)
 {
-	bool good = known ? is == a->target : a->accepted || !o->failed;
+	bool unsure = a == &t->hold && o->unsure;
+	bool good = known ? is == a->target && !unsure : a->accepted || !o->failed;
 
 	a->observable |= known;
 	if (!a->in_flight)
@@ -47,26 +48,41 @@ static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
 
+/* The state changed without a request. If the back end gives a reason, the hold did not last;
+ * otherwise another process changed it. */
+static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
+			uint64_t now_ns)
+{
+	if (t->hold.in_flight || !t->touched)
+		return;
+	if (o->failed && !o->held)
+		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
+	else
+		note_undone(e, t, now_ns);
+}
+
 static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_HELD;
 	bool was = t->held, was_in_flight = t->hold.in_flight;
 
+	t->unsure = o->unsure;
+	t->unproven = o->unproven;
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
-		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
-			    now_ns - t->hold.issued_ns);
+		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* Pessimistic assumption: the task may be released. It may also still be held, by
 		 * us. */
 		t->held = false;
 		return;
-	} else if (known && o->held != t->held) {
-		if (!t->hold.in_flight && t->touched)
-			note_undone(e, t, now_ns);
+	} else if (known && !o->unsure && o->held != t->held) {
+		note_change(e, t, o, now_ns);
 		t->held = o->held;
 	}
+	if (known && !o->held && !o->unsure && !t->hold.in_flight)
+		t->our_hold = false; /* also after a hold that failed */
 	if (t->held == was)
 		return;
 	t->our_hold &= t->held;
@@ -85,6 +101,7 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 	if (settle(e, t, &t->slice, now_ns, o, o->under_way & GP_UNDER_WAY_SLICE, known,
 		   o->slice_us)) {
 		t->slice_us = t->slice.target;
+		e->stats.slices++;
 	} else if (known && o->slice_us != t->slice_us) {
 		if (!t->slice.in_flight && t->touched)
 			note_undone(e, t, now_ns);

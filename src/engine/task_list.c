@@ -316,7 +316,10 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.attr = t->attr,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
 				     (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
-		.held = t->held,
+		.held = t->held && !t->unsure,
+		.unsure = t->unsure,
+		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
+			   (t->held || !t->our_hold),
 		.refused = t->refused,
 		.overruns = counters->overruns,
 		.slice_us = t->slice_us,
@@ -332,7 +335,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.waited_max_ns = t->waited_max_ns,
 		.start_time = e->identity[index].start_time,
 		.memory = e->identity[index].memory,
-		.known = v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
+		.known = t->unsure ? 0 : v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
 		.active = gp_seen_active(v),
 		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
 		.waits = counters->waits.count,

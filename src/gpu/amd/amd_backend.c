@@ -217,6 +217,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		/* A suspend by another process is not visible here. */
 		o->known = GP_KNOWN_HELD;
 		o->held = t->held;
+		o->unsure = t->unsure;
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
 		if (!t->activity_known)
@@ -291,7 +292,7 @@ static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 {
 	t->wants_hold = t->prepare = true;
 	if (t->target)
-		return 0;
+		return 0; /* a session that has to end is reported by the next hold */
 	if (t->queued)
 		return -EAGAIN;
 	if (t->tried_ns && t->why.code && gp_monotonic_ns() < t->tried_ns + TRY_AGAIN_NS)

@@ -62,7 +62,8 @@ struct gp_amd_task {
 	struct gp_amd_target *target; /* NULL = no session */
 	uint64_t tried_ns;            /* last attempt to open a session; 0 = none yet */
 	struct gp_error why;          /* the last failure: code and sentence */
-	bool held;
+	bool held;                    /* the driver confirmed that all its queues are suspended */
+	bool unsure; /* a queue may be suspended or not, or only some are suspended */
 	int32_t failed;
 	struct gp_amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
@@ -103,8 +104,11 @@ struct gp_amd_call {
 /* A process with a session. */
 struct gp_amd_target {
 	struct gp_amd_session session;
-	unsigned users; /* number of tasks; plus one, for good, after gp_amd_queues */
-	bool parting;   /* the session has ended, but not yet the ptrace link */
+	unsigned users;            /* number of tasks; plus one, for good, after gp_amd_queues */
+	bool parting;              /* the session has ended, but not yet the ptrace link */
+	bool ending;               /* the session has to end, and the driver has not done it yet */
+	uint64_t end_ns, pause_ns; /* when it is tried again, and the pause before that */
+	unsigned resume_failures;  /* since the last resume that succeeded */
 };
 
 /* A process with compute queues on a device. */

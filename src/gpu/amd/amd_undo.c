@@ -24,20 +24,27 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 	return thread && access(path, F_OK) == 0;
 }
 
-/* Ends a session of the owner's thread only; the session of a debugger must stay. */
-static int end_without_link(const struct gp_amd_session *s, pid_t owner, int code,
-			    struct gp_error *err)
+/* 0: the process has no session any more. */
+static int end(struct gp_amd_session *s, pid_t owner, struct gp_error *err)
 {
 	int r;
 
+	s->enabled = true;
+	r = gp_amd_session_end(s);
+	return r ? gp_fail(err, r,
+			   "the driver does not end the debug session of process %d with process "
+			   "%d (%s): its queues may stay suspended until process %d ends",
+			   s->pid, owner, gp_error_name(r), owner)
+		 : 0;
+}
+
+/* Ends a session of the owner's thread only; the session of a debugger must stay. */
+static int end_without_link(struct gp_amd_session *s, pid_t owner, int code, struct gp_error *err)
+{
 	if (!is_thread_of(gp_amd_tracer_of(s->pid), owner))
 		return code;
-	r = gp_kfd_disable(s->kfd, s->pid);
-	if (r >= 0 || r == -EINVAL)
-		return 0;
 	*err = (struct gp_error){0};
-	return gp_fail(err, r, "process %d cannot be released from process %d: %s", s->pid, owner,
-		       gp_error_name(r));
+	return end(s, owner, err);
 }
 
 static int take_from(const struct gp_undo *undo, struct gp_error *err)
@@ -50,7 +57,9 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 	s.kfd = kfd;
 	r = kfd < 0 ? kfd : gp_amd_link(&s, &why);
 	if (!r) {
-		s.enabled = gp_kfd_snapshot(kfd, s.pid, 0, NULL, 0) >= 0;
+		if (gp_kfd_has_session(kfd, s.pid)) /* or it is not known */
+			r = end(&s, undo->owner, &why);
+		s.enabled = false;
 		gp_amd_session_close(&s);
 	} else if (kfd >= 0) {
 		r = end_without_link(&s, undo->owner, r, &why);

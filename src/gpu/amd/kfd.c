@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#define INTERRUPTS_MAX 100   /* a call that signals interrupt more often than this fails */
+#define TOO_LARGE      4096u /* no entry of a snapshot is as large */
 
 const char *gp_kfd_path(void)
 {
@@ -78,6 +82,28 @@ static int trap(int kfd, struct kfd_dbg_trap *args)
 	return r < 0 ? -errno : r;
 }
 
+/* Repeats a call that a signal interrupted. The driver writes into `args`, and into the ids, even
+ * if it fails, so they are restored first. */
+static int trap_again(int kfd, struct kfd_dbg_trap *args, uint32_t *id, uint32_t n)
+{
+	const struct kfd_dbg_trap first = *args;
+	int r = -EINTR;
+
+	for (int i = 0; i < INTERRUPTS_MAX && r == -EINTR; i++) {
+		*args = first;
+		for (uint32_t k = 0; k < n; k++)
+			id[k] &= KFD_DBG_QUEUE_ID_MASK;
+		r = trap(kfd, args);
+	}
+	return r;
+}
+
+/* For calls without a count: a positive answer is none of the driver's. */
+static int no_count(int r)
+{
+	return r > 0 ? -EPROTO : r;
+}
+
 int gp_kfd_enable(int kfd, pid_t pid, uint64_t exceptions, int fd, struct kfd_runtime_info *info)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
@@ -87,14 +113,14 @@ int gp_kfd_enable(int kfd, pid_t pid, uint64_t exceptions, int fd, struct kfd_ru
 					       .rinfo_size = sizeof *info,
 					       .dbg_fd = (uint32_t)fd}};
 
-	return trap(kfd, &args);
+	return no_count(trap(kfd, &args));
 }
 
 int gp_kfd_disable(int kfd, pid_t pid)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid, .op = KFD_DBG_DISABLE};
 
-	return trap(kfd, &args);
+	return no_count(trap_again(kfd, &args, NULL, 0));
 }
 
 int gp_kfd_query_event(int kfd, pid_t pid, uint64_t clear, uint64_t *raised)
@@ -118,6 +144,21 @@ int gp_kfd_send_runtime_event(int kfd, pid_t pid)
 	return trap(kfd, &args);
 }
 
+/* Queue ids are below KFD_DBG_QUEUES_MAX and unique in a process; a queue has a GPU. */
+static bool is_plausible(const struct kfd_queue_snapshot_entry *entry, uint32_t n)
+{
+	uint64_t seen[KFD_DBG_QUEUES_MAX / 64] = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t id = entry[i].queue_id;
+
+		if (id >= KFD_DBG_QUEUES_MAX || !entry[i].gpu_id || seen[id / 64] >> id % 64 & 1)
+			return false;
+		seen[id / 64] |= 1ull << id % 64;
+	}
+	return true;
+}
+
 int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapshot_entry *entry,
 		    uint32_t room)
 {
@@ -127,9 +168,36 @@ int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapsho
 						       .snapshot_buf_ptr = (uintptr_t)entry,
 						       .num_queues = room,
 						       .entry_size = sizeof *entry}};
-	int r = trap(kfd, &args);
+	uint32_t n;
+	int r;
 
-	return r ? r : (int)args.queue_snapshot.num_queues;
+	memset(entry, 0, room * sizeof *entry);
+	r = no_count(trap_again(kfd, &args, NULL, 0));
+	n = args.queue_snapshot.num_queues;
+	if (r)
+		return r;
+	if (n > KFD_DBG_QUEUES_MAX || args.queue_snapshot.entry_size != sizeof *entry ||
+	    !is_plausible(entry, n < room ? n : room))
+		return -EPROTO;
+	return (int)n;
+}
+
+int gp_kfd_has_session(int kfd, pid_t pid)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
+				    .op = KFD_DBG_GET_QUEUE_SNAPSHOT,
+				    .queue_snapshot = {.entry_size = TOO_LARGE}};
+	int r = no_count(trap_again(kfd, &args, NULL, 0));
+
+	if (r)
+		return r == -EINVAL ? 0 : r;
+	/* A driver that does the call writes the size of its own entry. */
+	return args.queue_snapshot.entry_size < TOO_LARGE &&
+			       args.queue_snapshot.entry_size >=
+				       sizeof(struct kfd_queue_snapshot_entry) &&
+			       args.queue_snapshot.num_queues <= KFD_DBG_QUEUES_MAX
+		       ? 1
+		       : -EPROTO;
 }
 
 int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace)
@@ -140,7 +208,7 @@ int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace)
 						       .num_queues = n,
 						       .grace_period = grace}};
 
-	return trap(kfd, &args);
+	return trap_again(kfd, &args, id, n);
 }
 
 int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n)
@@ -150,7 +218,7 @@ int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n)
 		.op = KFD_DBG_RESUME_QUEUES,
 		.resume_queues = {.queue_array_ptr = (uintptr_t)id, .num_queues = n}};
 
-	return trap(kfd, &args);
+	return trap_again(kfd, &args, id, n);
 }
 
 int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args)

@@ -7,13 +7,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/amd_device.h"
 
-#define MQDS_MAX     256
-#define SETTLE_TRIES 3
-#define BLAMED_MAX   8   /* failed queues named in a message */
-#define HELD_MAX     256 /* tasks of one process, on all GPUs */
+#define MQDS_MAX         256
+#define SETTLE_TRIES     3
+#define RESUME_TRIES     3                   /* before the session is ended */
+#define END_PAUSE_NS     (10 * GP_NS_PER_MS) /* before a session that did not end is ended again */
+#define END_PAUSE_MAX_NS (1 * GP_NS_PER_S)
+#define BLAMED_MAX       8   /* failed queues named in a message */
+#define HELD_MAX         256 /* tasks of one process, on all GPUs */
 
 /* Caller holds requests.lock. */
 static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
@@ -56,15 +60,17 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 
 static void publish_held(struct gp_amd_task *task, const struct gp_amd_session *s)
 {
-	unsigned queues = 0, suspended = 0;
+	unsigned queues = 0, suspended = 0, doubtful = 0;
 
 	for (unsigned i = 0; i < s->nqueues; i++)
 		if (is_of(task, &s->queue[i].is)) {
 			queues++;
 			suspended += s->queue[i].suspended;
+			doubtful += s->queue[i].doubtful;
 		}
-	/* If only some queues are suspended, the hold or release has not taken effect yet. */
-	task->held = queues && (task->hold_want ? suspended == queues : suspended > 0);
+	/* If only some queues are suspended, the task is neither held nor released. */
+	task->held = queues && suspended == queues;
+	task->unsure = doubtful || (suspended && suspended < queues);
 }
 
 void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool queues_changed)
@@ -149,9 +155,30 @@ static void forget(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	free(target);
 }
 
-/* Closing the files removes them from epoll. A target that is still linked stays in the list. */
+/* Ends the session. -errno: it exists, and is ended later. */
+static int end_session(struct gp_amd_target *target)
+{
+	int r = gp_amd_session_end(&target->session);
+
+	target->ending = r != 0;
+	if (!r)
+		return 0;
+	if (!target->pause_ns)
+		gp_log(GP_LOG_ERROR, "session.not-ended", "pid=%d errno=%d", target->session.pid,
+		       -r);
+	target->pause_ns = target->pause_ns ? 2 * target->pause_ns : END_PAUSE_NS;
+	if (target->pause_ns > END_PAUSE_MAX_NS)
+		target->pause_ns = END_PAUSE_MAX_NS;
+	target->end_ns = gp_monotonic_ns() + target->pause_ns;
+	return r;
+}
+
+/* Closing the files removes them from epoll. A target that is still linked, or whose session does
+ * not end, stays in the list. */
 static void drop_target(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
+	if (end_session(target))
+		return;
 	gp_amd_session_close(&target->session);
 	target->parting = target->session.link != GP_AMD_UNLINKED;
 	if (!target->parting)
@@ -175,6 +202,12 @@ static pid_t other_than(const struct gp_kfd_thread *h, const struct gp_amd_targe
 	return 0;
 }
 
+/* A program that was just executed has none, and is not attached to. */
+static bool has_queues(pid_t pid)
+{
+	return gp_amd_sysfs_queues(pid, NULL, 0) > 0;
+}
+
 static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time,
 					 struct gp_error *err)
 {
@@ -188,6 +221,15 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 	if (!list || !target) {
 		free(target);
 		gp_fail(err, -ENOMEM, "no memory");
+		return NULL;
+	}
+	if (!has_queues(pid)) {
+		free(target);
+		gp_fail(err, -ESRCH,
+			"process %d has no queues on any GPU any more: it has ended its GPU work "
+			"or "
+			"has executed another program",
+			pid);
 		return NULL;
 	}
 	take_over_link(h, pid);
@@ -212,6 +254,16 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 	return NULL;
 }
 
+/* Caller holds requests.lock. */
+static void note_stuck(struct gp_amd_task *task, int code)
+{
+	task->why = (struct gp_error){0};
+	gp_fail(&task->why, code,
+		"the driver does not end the debug session of process %d (%s), so its queues may "
+		"stay suspended; this is tried again until the driver does it",
+		task->pid, gp_error_name(code));
+}
+
 /* Caller holds requests.lock. A live process is tried again at once: a keeper that ended the
  * session has released the process by then. */
 static void note_loss(struct gp_amd_task *task, bool ended)
@@ -228,9 +280,23 @@ static void note_loss(struct gp_amd_task *task, bool ended)
 	task->tried_ns = 0;
 }
 
-void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
+/* Caller holds requests.lock. `over`: the queues run; else it is not known. */
+static void take_session_away(struct gp_amd_task *task, bool over)
+{
+	task->held = task->has_pointers = false;
+	task->unsure = !over;
+	task->activity_known = task->active = false; /* the pointers are not valid any more */
+	task->npointers = 0;
+	if (over)
+		task->target = NULL;
+}
+
+/* Ends the session and takes it from its tasks. `ours`: this process wants the end. -errno: the
+ * session exists; its tasks keep it, and the thread tries again. */
+static int end_target(struct gp_kfd_thread *h, struct gp_amd_target *target, bool ours)
 {
 	bool ended = gp_pidfd_ended(target->session.pidfd);
+	int r = ended ? 0 : end_session(target);
 
 	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
@@ -239,16 +305,33 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 
 			if (!task || task->target != target)
 				continue;
-			task->target = NULL;
-			task->held = task->has_pointers = false;
-			task->activity_known = task->active =
-				false; /* the pointers are not valid any more */
-			task->npointers = 0;
-			note_loss(task, ended);
+			take_session_away(task, !r);
+			if (r)
+				note_stuck(task, r);
+			else if (!ours)
+				note_loss(task, ended);
+			else
+				task->tried_ns = 0;
 		}
 	pthread_mutex_unlock(&h->requests.lock);
-	drop_target(h, target);
+	if (!r)
+		drop_target(h, target);
 	notify_all(h);
+	return r;
+}
+
+void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
+{
+	end_target(h, target, target->ending);
+}
+
+static int fail_ending(pid_t pid, struct gp_error *err)
+{
+	return gp_fail(
+		err, -EBUSY,
+		"an earlier debug session of process %d has not ended: the driver refuses to "
+		"end it; this is tried again until the driver does it",
+		pid);
 }
 
 /* Gives the task the session of its process, or a new one. 0 or -errno. */
@@ -257,10 +340,15 @@ static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 	struct gp_error err = {0};
 	struct gp_amd_target *target = task->target;
 
+	if (target && target->ending)
+		return -EBUSY; /* `why` says so */
 	if (target)
 		return 0;
 	target = find_target(h, task->pid, task->start_time);
-	if (!target)
+	if (target && target->ending) {
+		fail_ending(task->pid, &err);
+		target = NULL;
+	} else if (!target)
 		target = make_target(h, task->pid, task->start_time, &err);
 	pthread_mutex_lock(&h->requests.lock);
 	task->tried_ns = gp_monotonic_ns();
@@ -285,14 +373,27 @@ void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		get_session(h, task);
 }
 
+/* Resumes the queues of the tasks, and tries again after a failure. */
+static int resume_surely(struct gp_amd_task *const *task, unsigned n)
+{
+	int r = -EIO;
+
+	for (int i = 0; i < RESUME_TRIES && r < 0; i++)
+		r = resume(task, n);
+	return r < 0 ? r : 0;
+}
+
 void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	struct gp_amd_target *target = task->target;
 
 	if (!target)
 		return;
-	if (target->users > 1)
-		resume(&task, 1);
+	/* Other tasks use the session, unless the queues of this one cannot be resumed. */
+	if (target->users > 1 && !target->ending && resume_surely(&task, 1))
+		end_target(h, target, true);
+	if (task->target != target)
+		return;
 	pthread_mutex_lock(&h->requests.lock);
 	task->target = NULL;
 	pthread_mutex_unlock(&h->requests.lock);
@@ -337,6 +438,7 @@ static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t
 
 static void explain(struct gp_amd_task *task, int code, bool hold)
 {
+	const struct gp_amd_session *s = &task->target->session;
 	char blamed[BLAMED_MAX * 12 + 32];
 
 	task->why = (struct gp_error){0};
@@ -345,13 +447,24 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			"the GPU did not %s %s of process %d in time; the driver may reset it",
 			hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
 			task->pid);
+	else if (code == -EPROTO)
+		gp_fail(&task->why, code,
+			"the driver was asked to %s process %d and answered %u of %u queues: the "
+			"state of the process is not known",
+			hold ? "suspend" : "resume", task->pid, s->answered, s->expected);
+	else if (code == -EAGAIN)
+		gp_fail(&task->why, code,
+			"the driver refuses to %s %s of process %d, as if it were new or being "
+			"destroyed; this is tried again",
+			hold ? "suspend" : "resume", name_blamed(task, blamed, sizeof blamed),
+			task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
 			"process %d has shut down its ROCm runtime or has executed another program",
 			task->pid);
 	else
-		gp_fail(&task->why, code, "the driver refuses to suspend or resume process %d: %s",
-			task->pid, gp_error_name(code));
+		gp_fail(&task->why, code, "the driver refuses to %s process %d: %s",
+			hold ? "suspend" : "resume", task->pid, gp_error_name(code));
 }
 
 static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
@@ -386,6 +499,30 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 	return note_failure(h, task, n, r, true);
 }
 
+/*
+ * Releases tasks with the session `target`. If the driver has failed to resume its queues several
+ * times, the session is ended: then the driver resumes all of them, and the next hold attaches
+ * again.
+ */
+static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
+		   struct gp_amd_task *const *task, unsigned n)
+{
+	int r;
+
+	if (target->ending)
+		return end_target(h, target, true);
+	r = resume(task, n);
+	if (r >= 0) {
+		target->resume_failures = 0;
+		return 0;
+	}
+	if (++target->resume_failures < RESUME_TRIES)
+		return note_failure(h, task, n, r, false);
+	gp_log(GP_LOG_WARN, "session.ended-to-release", "pid=%d errno=%d tries=%u",
+	       target->session.pid, -r, target->resume_failures);
+	return end_target(h, target, true);
+}
+
 /* A task without a session has no suspended queues. */
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
@@ -397,7 +534,7 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 		if (task[i]->target)
 			mine[nmine++] = task[i];
 	}
-	return nmine ? note_failure(h, mine, nmine, resume(mine, nmine), false) : 0;
+	return nmine ? release(h, mine[0]->target, mine, nmine) : 0;
 }
 
 /* The tasks of a process whose last request was a hold. */
@@ -456,6 +593,8 @@ static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	gp_amd_session_tick(&target->session);
 	if (target->parting && target->session.link == GP_AMD_UNLINKED)
 		forget(h, target);
+	else if (target->ending && gp_monotonic_ns() >= target->end_ns)
+		end_target(h, target, true);
 	else if (target->session.again)
 		gp_amd_target_events(h, target);
 }
@@ -523,6 +662,10 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	struct gp_amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
+	if (target && target->ending) {
+		call->question.result = fail_ending(call->pid, call->err);
+		return;
+	}
 	if (target) {
 		gp_amd_session_refresh(&target->session);
 	} else {

@@ -164,7 +164,8 @@ static bool answer(struct gp_kfd_thread *h)
 static bool needs_ticks(const struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
-		if (h->target[i]->session.link != GP_AMD_UNLINKED || h->target[i]->session.again)
+		if (h->target[i]->session.link != GP_AMD_UNLINKED || h->target[i]->session.again ||
+		    h->target[i]->ending)
 			return true;
 	return false;
 }

@@ -109,11 +109,12 @@ static int learn_alone(struct gp_amd_self *self, int kfd, const struct own_list 
 	struct gp_amd_session session;
 	int r = gp_amd_session_open(&session, kfd, getpid(), &none, err);
 
-	if (r)
+	if (r && !session.enabled)
 		return r;
 	for (unsigned i = 0; i < session.nqueues && !r; i++)
 		r = add(self, list, &session.queue[i].is);
-	gp_amd_session_close(&session);
+	/* A session that does not end is used by the next call, and suspends nothing. */
+	(void)gp_amd_session_close(&session);
 	return r;
 }
 

@@ -153,7 +153,7 @@ static void *call_as_other_thread(void *arg)
 {
 	struct probe *p = arg;
 
-	p->result = gp_kfd_snapshot(p->kfd, p->pid, 0, NULL, 0);
+	p->result = gp_kfd_has_session(p->kfd, p->pid);
 	return NULL;
 }
 
@@ -165,7 +165,7 @@ enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid)
 	if (pthread_create(&thread, NULL, call_as_other_thread, &p))
 		return GP_AMD_RULE_UNKNOWN;
 	pthread_join(thread, NULL);
-	return p.result >= 0        ? GP_AMD_RULE_DEBUGGER
+	return p.result > 0         ? GP_AMD_RULE_DEBUGGER
 	       : p.result == -EPERM ? GP_AMD_RULE_TRACER
 				    : GP_AMD_RULE_UNKNOWN;
 }

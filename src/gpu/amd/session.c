@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,9 @@
 
 #define FIRST_QUEUES 16
 #define END_TRIES    3
+#define ENABLE_TRIES 10 /* while signals interrupt the call */
+#define REFUSALS_MAX 3
+#define DYING_MS     100
 #define EVENTS_MAX \
 	64 /* in one call: a target that raises events all the time must not block the thread */
 
@@ -121,36 +125,94 @@ static uint32_t gather(struct gp_amd_session *s, const struct gp_amd_choice *cho
 		if (!is_meant(choice, q))
 			continue;
 		q->failed = q->refused = false;
-		if (q->suspended == suspended || (suspended && q->doubtful))
+		if (q->suspended == suspended || q->doubtful)
 			s->id[n++] = q->is.queue_id;
 	}
 	return n;
 }
 
-/* Evaluates the result bits. After a failed suspend the driver has the queue marked as suspended,
- * after a failed resume as running. Its real state is unknown, so it is resumed again. */
-static void note_bits(struct gp_amd_session *s, uint32_t n, bool suspended)
-{
-	for (uint32_t i = 0; i < n; i++)
-		for (unsigned k = 0; k < s->nqueues; k++) {
-			struct gp_amd_queue *q = &s->queue[k];
-
-			if (q->is.queue_id != (s->id[i] & KFD_DBG_QUEUE_ID_MASK))
-				continue;
-			q->failed = s->id[i] & KFD_DBG_QUEUE_ERROR;
-			q->refused = !q->failed && (s->id[i] & KFD_DBG_QUEUE_INVALID);
-			q->doubtful = q->failed || (q->refused && q->doubtful);
-			if (!q->refused)
-				q->suspended = suspended;
-		}
-}
-
-static bool any_failed(const struct gp_amd_session *s, const struct gp_amd_choice *choice)
+static struct gp_amd_queue *find_queue(const struct gp_amd_session *s, uint32_t id)
 {
 	for (unsigned i = 0; i < s->nqueues; i++)
-		if (s->queue[i].failed && is_meant(choice, &s->queue[i]))
-			return true;
-	return false;
+		if (s->queue[i].is.queue_id == (id & KFD_DBG_QUEUE_ID_MASK))
+			return &s->queue[i];
+	return NULL;
+}
+
+/* The call failed, and may have had an effect all the same. */
+static void doubt_all(struct gp_amd_session *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct gp_amd_queue *q = find_queue(s, s->id[i]);
+
+		if (q)
+			q->doubtful = true;
+	}
+}
+
+static bool is_done(uint32_t id)
+{
+	return !(id & (KFD_DBG_QUEUE_ERROR | KFD_DBG_QUEUE_INVALID));
+}
+
+/*
+ * Evaluates a call for the ids in s->id: `answer` is its result. It has taken effect for a queue
+ * without an error bit, if the driver counts as many queues as have none. A suspend that failed
+ * leaves the queue marked as suspended in the driver, a resume that failed as running; whether it
+ * is on the hardware is not known. A refused queue is not changed. -EIO: a queue failed; -EPROTO:
+ * count and bits differ.
+ */
+static int evaluate(struct gp_amd_session *s, uint32_t n, bool suspended, int answer)
+{
+	bool failed = false;
+
+	s->expected = 0;
+	for (uint32_t i = 0; i < n; i++)
+		s->expected += is_done(s->id[i]);
+	s->answered = (unsigned)answer;
+	for (uint32_t i = 0; i < n; i++) {
+		struct gp_amd_queue *q = find_queue(s, s->id[i]);
+
+		if (!q)
+			continue;
+		q->failed = s->id[i] & KFD_DBG_QUEUE_ERROR;
+		q->refused = !q->failed && !is_done(s->id[i]);
+		failed |= q->failed;
+		if (is_done(s->id[i]) && s->answered == s->expected) {
+			q->suspended = suspended;
+			q->doubtful = false;
+		} else if (!q->refused || !suspended) {
+			q->doubtful = true;
+		}
+	}
+	return failed ? -EIO : s->answered != s->expected ? -EPROTO : answer;
+}
+
+/* The session has ended: the driver finds this before it changes anything. */
+static bool is_over(int code)
+{
+	return code == -ESRCH || code == -EINVAL || code == -EPERM;
+}
+
+static int resume_once(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	uint32_t n = gather(s, choice, true);
+	int r = n ? gp_kfd_resume(s->kfd, s->pid, s->id, n) : 0;
+
+	if (r < 0)
+		doubt_all(s, n);
+	return r < 0 || !n ? r : evaluate(s, n, false, r);
+}
+
+static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
+			uint32_t grace)
+{
+	uint32_t n = gather(s, choice, false);
+	int r = n ? gp_kfd_suspend(s->kfd, s->pid, s->id, n, grace) : 0;
+
+	if (r < 0 && !is_over(r))
+		doubt_all(s, n);
+	return r < 0 || !n ? r : evaluate(s, n, true, r);
 }
 
 static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choice *choice)
@@ -161,62 +223,53 @@ static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choi
 	return false;
 }
 
-/* Keeps the failed queues for the message: the next call overwrites the bits. */
-static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+/* Keeps the queues that failed, or were refused, for the message: the next call overwrites the
+ * bits. */
+static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool refused)
 {
 	for (unsigned i = 0; i < s->nqueues; i++)
 		if (is_meant(choice, &s->queue[i]))
-			s->queue[i].blamed = s->queue[i].failed;
+			s->queue[i].blamed = refused ? s->queue[i].refused : s->queue[i].failed;
 }
 
-static int resume_once(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+/* Makes the call, and again if it refused a queue: the queue is gone or new, so the list is read
+ * first. -EAGAIN: a queue was refused each time. */
+static int insist(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool suspend,
+		  uint32_t grace)
 {
-	uint32_t n = gather(s, choice, true);
-	int r = n ? gp_kfd_resume(s->kfd, s->pid, s->id, n) : 0;
+	int total = 0, r = 0;
 
-	if (r < 0)
-		return r;
-	note_bits(s, n, false);
-	return any_failed(s, choice) ? -EIO : r;
+	for (int i = 0; i < REFUSALS_MAX && r >= 0; i++) {
+		r = suspend ? suspend_once(s, choice, grace) : resume_once(s, choice);
+		total += r > 0 ? r : 0;
+		if (r >= 0 && !any_refused(s, choice))
+			return total;
+		if (r >= 0 && i < REFUSALS_MAX - 1)
+			r = gp_amd_session_refresh(s); /* forgets the refusal */
+	}
+	return r < 0 ? r : -EAGAIN;
 }
 
 int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
 {
-	int r = resume_once(s, choice);
+	int r = insist(s, choice, false, 0);
 
-	blame(s, choice);
-	return r;
-}
-
-static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
-			uint32_t grace)
-{
-	uint32_t n = gather(s, choice, false);
-	int r = n ? gp_kfd_suspend(s->kfd, s->pid, s->id, n, grace) : 0;
-
-	if (r >= 0)
-		note_bits(s, n, true);
+	blame(s, choice, r == -EAGAIN);
 	return r;
 }
 
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			   uint32_t grace)
 {
-	int r = suspend_once(s, choice, grace);
+	int r = insist(s, choice, true, grace);
+	unsigned answered = s->answered, expected = s->expected;
 
-	if (r >= 0 && any_failed(s, choice)) {
-		r = -EIO; /* the driver may have skipped the other queues */
-	} else if (r >= 0 && any_refused(s, choice)) {
-		/* A queue is gone or new: refresh the list and try again. */
-		int again = gp_amd_session_refresh(s);
-
-		if (again >= 0)
-			again = suspend_once(s, choice, grace);
-		r = again < 0 ? again : any_failed(s, choice) ? -EIO : r + again;
-	}
-	blame(s, choice);
-	if (r < 0) /* a partial hold is undone */
-		resume_once(s, choice);
+	blame(s, choice, r == -EAGAIN);
+	if (r >= 0)
+		return r;
+	insist(s, choice, false, 0); /* a partial hold is undone */
+	s->answered = answered;      /* for the message */
+	s->expected = expected;
 	return r;
 }
 
@@ -232,14 +285,8 @@ static int answer_runtime(struct gp_amd_session *s)
 	s->runtime_state = r == -EPERM ? KFD_RUNTIME_DISABLED : KFD_RUNTIME_ENABLED;
 	if (r == -EPERM) /* the end of the runtime resumed all queues */
 		for (unsigned i = 0; i < s->nqueues; i++)
-			s->queue[i].suspended = false;
+			s->queue[i].suspended = s->queue[i].doubtful = false;
 	return 1;
-}
-
-/* The error means that the session has ended. */
-static bool is_over(int code)
-{
-	return code == -ESRCH || code == -EINVAL || code == -EPERM;
 }
 
 int gp_amd_session_events(struct gp_amd_session *s)
@@ -285,11 +332,16 @@ int gp_amd_session_events(struct gp_amd_session *s)
  * the session. */
 static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *info)
 {
-	int fd[2], r;
+	int fd[2], r = -EINTR;
 
 	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC))
 		return -errno;
-	r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, fd[1], info);
+	for (int i = 0; i < ENABLE_TRIES && r == -EINTR; i++) {
+		r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, fd[1], info);
+		/* A call that failed may have begun the session. */
+		if (r < 0 && r != -EALREADY && gp_kfd_has_session(s->kfd, s->pid) > 0)
+			gp_kfd_disable(s->kfd, s->pid);
+	}
 	close(fd[1]);
 	if (r < 0) {
 		close(fd[0]);
@@ -348,10 +400,26 @@ int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err)
 		       "process %d does not use an AMD GPU; gpreempt ps lists those that do", pid);
 }
 
+/* A process that dies has no memory, which the driver reports, a moment before it has ended. */
+static bool is_dying(const struct gp_amd_session *s, int code)
+{
+	struct pollfd end = {.fd = s->pidfd, .events = POLLIN};
+
+	return poll(&end, 1, code == -ESRCH || code == -EINVAL ? DYING_MS : 0) > 0;
+}
+
 static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
+	if (is_dying(s, code))
+		return gp_fail(err, -ESRCH, "process %d has ended", s->pid);
 	switch (code) {
 	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
+	case -EPROTO:
+		return gp_fail(
+			err, code,
+			"the driver's answer about process %d cannot be true, so the process "
+			"is left alone; see the kernel log (dmesg), or reload amdgpu",
+			s->pid);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
 			       "process %d is attached to another debugger or scheduler; end "
@@ -381,8 +449,9 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	/* Trap: even a failed ENABLE takes the session from its owner, because the driver records
 	 * the last process that tried. When that process ends, the session has no owner, and its
 	 * queues stay suspended. So a session of another process is looked for first. */
-	if (gp_kfd_snapshot(s->kfd, s->pid, 0, NULL, 0) >= 0)
-		return explain_enable(s, -EALREADY, err);
+	r = gp_kfd_has_session(s->kfd, s->pid);
+	if (r > 0 || r == -EPROTO)
+		return explain_enable(s, r > 0 ? -EALREADY : r, err);
 	r = enable_with_pipe(s, &info);
 	if (r < 0)
 		return explain_enable(s, r, err);
@@ -393,6 +462,8 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	r = make_room(s, FIRST_QUEUES);
 	if (!r)
 		r = gp_amd_session_refresh(s);
+	if (r == -EINVAL || r == -EPROTO) /* there is no session, or the driver's answer is wrong */
+		return explain_enable(s, -EPROTO, err);
 	return r < 0 ? gp_fail(err, r, "the queues of process %d cannot be read: %s", s->pid,
 			       gp_error_name(r))
 		     : 0;
@@ -414,44 +485,77 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 		r = enable(s, rule, err);
 	if (!r && *rule == GP_AMD_RULE_DEBUGGER)
 		gp_amd_unlink_now(s);
-	if (r)
+	/* A session that does not end stays open, for the caller to end it later. */
+	if (r && !gp_amd_session_end(s))
 		gp_amd_session_close(s);
 	return r;
 }
 
-static void disable(const struct gp_amd_session *s)
+/* Ends the session, and verifies it: 0 or -errno. */
+static int disable(const struct gp_amd_session *s)
 {
-	int r;
+	int r = gp_kfd_disable(s->kfd, s->pid), seen = gp_kfd_has_session(s->kfd, s->pid);
 
-	for (int i = 0; i < END_TRIES; i++) {
+	if (!seen || seen == -ESRCH)
+		return 0;
+	if (seen > 0)
+		return r < 0 ? r : -EIO;
+	/* This process may not look any more. If the session has ended, it may not end it either,
+	 * or there is nothing to end. */
+	if (r >= 0)
 		r = gp_kfd_disable(s->kfd, s->pid);
-		if (r >= 0 || is_over(r))
-			return;
-	}
+	return is_over(r) ? 0 : r < 0 ? r : -EIO;
+}
+
+static int disable_surely(const struct gp_amd_session *s)
+{
+	int r = -EIO;
+
+	for (int i = 0; i < END_TRIES && r; i++)
+		r = disable(s);
+	return r;
 }
 
 /*
  * Trap: the end of the session does not wake a target whose runtime waits for an answer. If the
  * target began to wait between the last answer and the end, a short second session answers it.
  */
-static void end_session(struct gp_amd_session *s)
+static void answer_late(struct gp_amd_session *s)
 {
 	struct kfd_runtime_info info;
 
-	gp_amd_session_events(s);
-	disable(s);
 	if (!gp_amd_is_in_handshake(s->pid) || link_to(s, NULL))
 		return;
 	if (enable_with_pipe(s, &info) < 0)
 		return;
 	gp_kfd_send_runtime_event(s->kfd, s->pid);
-	disable(s);
+	disable_surely(s);
 }
 
-void gp_amd_session_close(struct gp_amd_session *s)
+int gp_amd_session_end(struct gp_amd_session *s)
 {
-	if (s->enabled)
-		end_session(s);
+	int r;
+
+	if (!s->enabled)
+		return 0;
+	if (s->event_fd >= 0)
+		gp_amd_session_events(s);
+	r = disable_surely(s);
+	if (r && gp_pidfd_ended(s->pidfd))
+		r = 0; /* a process that has ended has no queues */
+	if (r)
+		return r;
+	s->enabled = false;
+	for (unsigned i = 0; i < s->nqueues; i++)
+		s->queue[i].suspended = s->queue[i].doubtful = false;
+	answer_late(s);
+	return 0;
+}
+
+int gp_amd_session_close(struct gp_amd_session *s)
+{
+	int r = gp_amd_session_end(s);
+
 	gp_amd_unlink_now(s);
 	if (s->pidfd >= 0 && s->link == GP_AMD_UNLINKED) {
 		close(s->pidfd);
@@ -468,4 +572,5 @@ void gp_amd_session_close(struct gp_amd_session *s)
 				     .is_child = s->is_child,
 				     .pidfd = s->pidfd,
 				     .event_fd = -1};
+	return r;
 }

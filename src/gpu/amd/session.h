@@ -26,10 +26,10 @@ enum gp_amd_rule {
 
 struct gp_amd_queue {
 	struct kfd_queue_snapshot_entry is;
-	bool suspended; /* by this session */
+	bool suspended; /* by this session, as the driver last confirmed */
 	bool refused;   /* by the last call: the queue is new, or is being destroyed */
 	bool failed;    /* in the last call: the hardware did not answer in time */
-	bool doubtful;  /* an earlier call failed: may be suspended or not */
+	bool doubtful;  /* the last call for it failed: it may be suspended or not */
 	bool blamed;    /* made the last requested suspend or resume fail */
 };
 
@@ -52,7 +52,9 @@ struct gp_amd_session {
 	unsigned nqueues;
 	bool changed; /* the list of queues changed; cleared by the caller */
 	unsigned capacity;
-	uint32_t *id; /* the array of queue ids for a call */
+	uint32_t *id;                /* the array of queue ids for a call */
+	unsigned answered, expected; /* in the last suspend or resume: the driver's count, and the
+				      * number of queues without an error bit */
 	struct kfd_queue_snapshot_entry *entry;
 };
 
@@ -60,7 +62,8 @@ struct gp_amd_session {
  * Links, enables, and takes a first snapshot. A process can have a session with itself, without a
  * link; `rule` must be known then. Otherwise the first session finds `rule`, and the caller keeps
  * it. 0, or -errno with a sentence: -ESRCH, -EPERM, -EACCES, -EBUSY (traced, or another debugger
- * has a session).
+ * has a session). After a failure the session is closed unless `enabled` is set: then the driver
+ * did not end it, and the caller calls gp_amd_session_end() again.
  */
 int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
 			struct gp_error *err);
@@ -73,10 +76,14 @@ int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_
 /* Writes that the process does not use an AMD GPU. Returns `code`. */
 int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err);
 
-/* Resumes all queues and ends the session and the link. The target may be gone. The link can remain
- * if the main thread of the target sleeps uninterruptibly. The caller then calls
- * gp_amd_session_tick() until it is unlinked; otherwise the target stops when it wakes up. */
-void gp_amd_session_close(struct gp_amd_session *s);
+/* Ends the session, which resumes all queues, and verifies it. 0, or -errno: the session exists and
+ * its queues may be suspended; call it again later. The target may be gone. */
+int gp_amd_session_end(struct gp_amd_session *s);
+
+/* Ends the session and the link and frees the memory. Returns what gp_amd_session_end() returned.
+ * The link can remain if the main thread of the target sleeps uninterruptibly. The caller then
+ * calls gp_amd_session_tick() until it is unlinked; otherwise the target stops when it wakes up. */
+int gp_amd_session_close(struct gp_amd_session *s);
 
 /* Answers the runtime and reads the queues again. 1: there were events; 0: none; -ESRCH: the target
  * has ended or runs another program. */
@@ -98,13 +105,15 @@ struct gp_amd_choice {
 /*
  * Suspends all selected queues, or none. When it returns, their waves are saved and off the
  * hardware. `grace`: 1 to 255, in 1,000 GPU clocks, or KFD_GRACE_DEFAULT. Returns the number of
- * queues, or -errno: -EIO (the hardware did not stop a queue in time), -EPERM (the runtime is not
- * enabled).
+ * queues, or -errno: -EIO (the hardware did not stop a queue in time), -EPROTO (`answered` and
+ * `expected` differ), -EAGAIN (a queue is new or is being destroyed), -EPERM (the runtime is not
+ * enabled). After a failure, queues that could not be resumed are `doubtful`.
  */
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			   uint32_t grace);
 
-/* Returns the number of resumed queues, or -errno. */
+/* Returns the number of resumed queues, or -errno as above. After a failure the queues that are not
+ * known to run are `doubtful`. */
 int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice);
 
 /* Whether a queue computes. Queues that only copy are never suspended. */
