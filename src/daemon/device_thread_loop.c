@@ -35,7 +35,29 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	struct gp_device_thread *dt = arg;
 	int slot = dt->undo ? gp_undo_put(dt->undo, dt->gpu->ops->name, undo) : 0;
 
-	return slot < 0 ? slot : 0;
+	return slot;
+}
+
+/* The daemon's own record in the slot. False: another process has it, or it is gone. */
+static bool own_record(const struct gp_device_thread *dt, int slot, struct gp_undo_entry *e)
+{
+	return dt->undo && gp_undo_get(dt->undo, (unsigned)slot, e) && e->owner == getpid();
+}
+
+static bool release_asked(void *arg, int slot)
+{
+	struct gp_undo_entry e;
+
+	return own_record(arg, slot, &e) && e.release_asked;
+}
+
+static void drop_record(void *arg, int slot)
+{
+	struct gp_device_thread *dt = arg;
+	struct gp_undo_entry e;
+
+	if (own_record(dt, slot, &e))
+		gp_undo_drop_same(dt->undo, (unsigned)slot, &e);
 }
 
 /* Grows when another process undid changes: the keeper, or an administrator. */
@@ -99,6 +121,8 @@ int gp_device_thread_make_engine(struct gp_device_thread *dt, struct gp_error *e
 		.gpu = dt->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.release_asked = release_asked,
+		.drop_record = drop_record,
 		.epoch = epoch,
 		.on_event = on_event,
 		.arg = dt,
@@ -127,9 +151,8 @@ static void publish(struct gp_device_thread *dt, uint64_t now_ns)
 }
 
 /*
- * Another process undid changes of this daemon. If it was the keeper, the records stay and the
- * wanted state still applies. If a record is gone, a user removed it (gpreempt resume), which ends
- * a hold by a user.
+ * Another process undid changes of this daemon. If it was the keeper, the wanted state still
+ * applies. If a user asked for the release (gpreempt resume), that ends a hold by a user.
  */
 static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 {
@@ -146,7 +169,7 @@ static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 
 		gp_engine_task_stats(dt->engine, i, &t);
 		if (!(t.held_by & GP_HELD_BY_USER) ||
-		    gp_records_find(dt->undo, t.pid, t.start_time, &e))
+		    (gp_records_find(dt->undo, t.pid, t.start_time, &e) && !e.release_asked))
 			continue;
 		gp_engine_user_release(dt->engine, t.id);
 		device_event.event.task = t.id;

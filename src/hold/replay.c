@@ -2,8 +2,11 @@
 #include "hold/replay.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -36,12 +39,74 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 	return found;
 }
 
-int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
+static int undo(const struct gp_undo_entry *entry, struct gp_error *err)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
-	int r = ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
+
+	return ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
+}
+
+int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
+{
+	int r = undo(entry, err);
 
 	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
+}
+
+struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
+{
+	struct gp_undo_entry e = *entry;
+
+	e.undo.owner = e.owner;
+	e.undo.owner_start_time = e.owner_start_time;
+	return e;
+}
+
+/* The result of an undo in a child process. */
+struct result {
+	int code;
+	struct gp_error err;
+};
+
+static void undo_in_child(const struct gp_undo_entry *entry, int out)
+{
+	struct result result = {0};
+
+	result.code = undo(entry, &result.err);
+	_exit(write(out, &result, sizeof result) != sizeof result);
+}
+
+int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
+			  struct gp_error *err)
+{
+	struct result result = {.code = -EIO};
+	struct pollfd done;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return gp_fail(err, -errno, "cannot create a pipe: %s", gp_error_name(-errno));
+	child = fork();
+	if (!child)
+		undo_in_child(entry, ends[1]);
+	close(ends[1]);
+	done = (struct pollfd){.fd = ends[0], .events = POLLIN};
+	if (child > 0 && poll(&done, 1, (int)(limit_ns / GP_NS_PER_MS)) <= 0) {
+		result.code =
+			gp_fail(&result.err, -ETIMEDOUT, "the driver has not answered for %u s",
+				(unsigned)(limit_ns / GP_NS_PER_S));
+		kill(child, SIGKILL);
+		waitpid(child, NULL, WNOHANG); /* it may hang in the driver */
+	} else if (child > 0) {
+		if (read(ends[0], &result, sizeof result) != sizeof result)
+			gp_fail(&result.err, -EIO, "the process that undoes it has crashed");
+		waitpid(child, NULL, 0);
+	} else {
+		result.code = gp_fail(&result.err, -errno, "cannot start a process: %s",
+				      gp_error_name(-errno));
+	}
+	close(ends[0]);
+	return result.code ? gp_fail(err, result.code, "%s", result.err.text) : 0;
 }
 
 /* Whether another process is undoing this record. */

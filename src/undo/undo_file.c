@@ -232,7 +232,7 @@ bool gp_undo_is_current(const struct gp_undo_file *file)
 	struct stat s;
 
 	return !lstat(gp_undo_path(path, sizeof path), &s) && s.st_dev == file->device &&
-	       s.st_ino == file->inode;
+	       s.st_ino == file->inode && s.st_size >= (off_t)sizeof(struct gp_undo_map);
 }
 
 void gp_undo_close(struct gp_undo_file *file)
