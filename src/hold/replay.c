@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/backends.h"
+#include "hold/devices.h"
 
 #define OTHERS_NS (2 * GP_NS_PER_S) /* for other processes to finish undoing */
 #define PAUSE_US  5000
@@ -150,6 +153,31 @@ void gp_records_drop_ended(struct gp_undo_file *file)
 		if (gp_undo_get(file, i, &e) && e.owner == getpid() && !e.claimed &&
 		    !gp_record_process_lives(&e) && !gp_record_undo(&e, NULL))
 			gp_undo_drop_same(file, i, &e);
+}
+
+void gp_records_release_unrecorded(const struct gp_undo_file *file)
+{
+	struct gp_devices devices;
+	struct gp_task_ref *ref = NULL;
+	struct gp_undo_entry e;
+	int n, r;
+
+	if (gp_devices_open(&devices, GP_OPEN_QUIET, NULL))
+		return;
+	n = gp_devices_scan(&devices, GP_DEVICES_MAX, &ref, NULL);
+	for (int i = 0; i < n; i++) {
+		const struct gp_seen *seen = &ref[i].seen;
+
+		if (!gp_task_ref_looks_changed(&ref[i]) ||
+		    gp_records_find(file, seen->pid, seen->start_time, &e))
+			continue;
+		r = gp_backend_release_process(ref[i].gpu->ops, seen->pid, NULL);
+		gp_log(r < 0 ? GP_LOG_ERROR : GP_LOG_WARN,
+		       r < 0 ? "unrecorded.still-held" : "unrecorded.released", "pid=%d errno=%d",
+		       seen->pid, r < 0 ? -r : 0);
+	}
+	free(ref);
+	gp_devices_close(&devices);
 }
 
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

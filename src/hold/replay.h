@@ -64,6 +64,10 @@ void gp_records_replay_dead(struct gp_undo_file *file);
  */
 void gp_records_drop_ended(struct gp_undo_file *file);
 
+/* Releases the tasks that are visibly held and have no record, and logs them. For a scheduler whose
+ * undo file was lost. May block. */
+void gp_records_release_unrecorded(const struct gp_undo_file *file);
+
 /* Puts back everything that this process changed and drops the records of tasks that were put back.
  * Returns 0, or -errno of the first task that failed; its record stays. */
 int gp_records_settle(struct gp_undo_file *file, struct gp_error *err);

@@ -53,6 +53,17 @@ void gp_undo_close(struct gp_undo_file *file);
 bool gp_undo_is_current(const struct gp_undo_file *file);
 
 /*
+ * A process that accesses a truncated file gets SIGBUS and ends. After this call it continues with
+ * an empty copy instead, and gp_undo_is_current returns false. For programs that follow the file;
+ * replaces the handler of SIGBUS.
+ */
+void gp_undo_survive_truncation(void);
+
+/* Adds the records of `old`, which is no longer current, with their owners, unless `file` has a
+ * record of the same task. */
+void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *file);
+
+/*
  * Writes a record owned by the calling process and returns its slot, or -ENOSPC. A task (backend,
  * pid, start time, key) has one record. An existing record is kept, because it describes the
  * original state, and gets a new owner. -EBUSY: its owner is alive.
@@ -119,6 +130,10 @@ struct gp_undo_scheduler {
  * scheduler is alive; `err` names it.
  */
 int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err);
+
+/* Whether no scheduler has used the file before this one: tasks that an earlier scheduler held have
+ * lost their records. */
+bool gp_undo_is_first_scheduler(const struct gp_undo_file *file);
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
 void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *scheduler);
 void gp_undo_scheduler_end(struct gp_undo_file *file);

@@ -60,6 +60,7 @@ struct gp_undo_head {
 	uint32_t slot_size;
 	uint64_t epoch;
 	uint64_t changes;
+	uint64_t made_ns; /* monotonic time; a file that was truncated and used again has another */
 	struct gp_undo_role scheduler;
 	struct gp_undo_role keeper;
 	uint8_t spilled[GP_UNDO_SETS]; /* 1: records of this set may be stored in other sets */
@@ -76,6 +77,9 @@ struct gp_undo_file {
 	uint64_t start_time;
 	dev_t device; /* identifies the file */
 	ino_t inode;
+	uint64_t made_ns;
+	bool is_first; /* no scheduler has used the file before this process */
+	bool is_lost;  /* the file was truncated; set by the signal handler */
 };
 
 static_assert(GP_UNDO_STATE_BITS + GP_UNDO_COUNTER_BITS + GP_UNDO_START_BITS + GP_UNDO_PID_BITS ==

@@ -3,6 +3,7 @@
 #include "undo/undo.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,12 +33,14 @@ static enum gp_undo_state kind(uint64_t state)
 static bool writer_lives(uint64_t state)
 {
 	pid_t pid = (pid_t)(state >> PID_AT);
-	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
+	uint64_t start_time;
 
-	if (start_time && low_bits(start_time, GP_UNDO_START_BITS) !=
-				  low_bits(state >> START_AT, GP_UNDO_START_BITS))
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
 		return false;
-	return pid > 0 && gp_process_lives(pid, start_time);
+	start_time = gp_process_start_time(pid);
+	return !start_time || (low_bits(start_time, GP_UNDO_START_BITS) ==
+				       low_bits(state >> START_AT, GP_UNDO_START_BITS) &&
+			       gp_process_lives(pid, start_time));
 }
 
 static uint64_t our_start_time(const struct gp_undo_file *file)
@@ -261,6 +264,35 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 	write_for_owner(s, &e);
 	end_change(file, s, GP_UNDO_READY);
 	return slot;
+}
+
+static bool has_task(const struct gp_undo_file *file, const struct gp_undo_entry *entry)
+{
+	unsigned set = set_of(&entry->undo), n = slots_to_search(file, set);
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < n; i++)
+		if (gp_undo_get(file, slot_at(set, i), &e) &&
+		    is_task(&e, &entry->undo, entry->backend))
+			return true;
+	return false;
+}
+
+void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		int slot;
+
+		if (!gp_undo_get(old, i, &e) || has_task(file, &e))
+			continue;
+		slot = take_free(file, set_of(&e.undo));
+		if (slot < 0)
+			return;
+		write_for_owner(&file->map->slot[slot], &e);
+		end_change(file, &file->map->slot[slot], GP_UNDO_READY);
+	}
 }
 
 bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
