@@ -51,6 +51,14 @@ static const char *read_stat(pid_t pid, char *text, size_t size)
 	return p && strlen(p) > 4 ? p : NULL; /* ") S 4711 ..." */
 }
 
+char gp_process_state(pid_t pid)
+{
+	char text[1024];
+	const char *p = read_stat(pid, text, sizeof text);
+
+	return p ? p[2] : 0;
+}
+
 /* `p` points to the end of field 2. Returns 0 if the field is missing. */
 static uint64_t stat_number(const char *p, int number)
 {
@@ -137,6 +145,11 @@ int gp_pidfd_getfd(int pidfd, int fd)
 	long copy = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 
 	return copy < 0 ? -errno : (int)copy;
+}
+
+int gp_pidfd_kill(int pidfd)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) ? -errno : 0;
 }
 
 bool gp_pidfd_ended(int pidfd)

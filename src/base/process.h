@@ -14,6 +14,10 @@
  * the process does not exist, or no file descriptor is left to read /proc. */
 uint64_t gp_process_start_time(pid_t pid);
 
+/* The state of the main thread as ps shows it: 'T' stopped by a signal, 't' stopped by its tracer,
+ * 'Z' ended. 0: not known. A process that its cgroup has frozen looks like one that sleeps. */
+char gp_process_state(pid_t pid);
+
 /* Whether the process has ended or its pid was reused. False if that cannot be determined. */
 bool gp_process_gone(pid_t pid, uint64_t start_time);
 
@@ -45,6 +49,9 @@ bool gp_process_same_pidns(pid_t a, pid_t b);
 /* Return a file descriptor or -errno. A pidfd becomes readable when its process ends. */
 int gp_pidfd_open(pid_t pid);
 int gp_pidfd_getfd(int pidfd, int fd);
+
+/* Sends SIGKILL. 0 or -errno. */
+int gp_pidfd_kill(int pidfd);
 
 /* Whether the process of this pidfd has ended. */
 bool gp_pidfd_ended(int pidfd);

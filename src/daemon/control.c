@@ -224,6 +224,7 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	char folder[GP_RUN_DIR_SIZE], path[GP_RUN_DIR_SIZE + 16];
 	int r = gp_run_dir_make(err);
 
+	gp_undo_survive_truncation();
 	if (!r)
 		r = gp_undo_open(&c->undo, true, err);
 	if (!r)

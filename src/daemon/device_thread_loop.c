@@ -14,6 +14,7 @@
 #include "hold/replay.h"
 
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
+#define UNDO_CHECK_NS    (250 * GP_NS_PER_MS) /* whether the undo file is still there */
 
 /* Events that are reported even if no client subscribes to them. */
 #define EVENTS_ALWAYS                                                               \
@@ -35,7 +36,29 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	struct gp_device_thread *dt = arg;
 	int slot = dt->undo ? gp_undo_put(dt->undo, dt->gpu->ops->name, undo) : 0;
 
-	return slot < 0 ? slot : 0;
+	return slot;
+}
+
+/* The daemon's own record in the slot. False: another process has it, or it is gone. */
+static bool own_record(const struct gp_device_thread *dt, int slot, struct gp_undo_entry *e)
+{
+	return dt->undo && gp_undo_get(dt->undo, (unsigned)slot, e) && e->owner == getpid();
+}
+
+static bool release_asked(void *arg, int slot)
+{
+	struct gp_undo_entry e;
+
+	return own_record(arg, slot, &e) && e.release_asked;
+}
+
+static void drop_record(void *arg, int slot)
+{
+	struct gp_device_thread *dt = arg;
+	struct gp_undo_entry e;
+
+	if (own_record(dt, slot, &e))
+		gp_undo_drop_same(dt->undo, (unsigned)slot, &e);
 }
 
 /* Grows when another process undid changes: the keeper, or an administrator. */
@@ -43,7 +66,24 @@ static uint64_t epoch(void *arg)
 {
 	const struct gp_device_thread *dt = arg;
 
-	return dt->undo ? gp_undo_epoch(dt->undo) : 0;
+	return dt->undo ? gp_undo_epoch(dt->undo) + ((uint64_t)dt->undo_files << 32) : 0;
+}
+
+/* If the undo file was removed, replaced or truncated, uses the new one. The new value of epoch()
+ * makes the engine write its records again. */
+static void follow_undo_file(struct gp_device_thread *dt, uint64_t now_ns)
+{
+	struct gp_undo_file *file;
+
+	if (!dt->undo || now_ns < dt->undo_check_ns)
+		return;
+	dt->undo_check_ns = now_ns + UNDO_CHECK_NS;
+	if (gp_undo_is_current(dt->undo) || gp_undo_open(&file, true, NULL))
+		return;
+	gp_log(GP_LOG_WARN, "undo.file-new", "device=%u", dt->config.number);
+	gp_undo_close(dt->undo);
+	dt->undo = file;
+	dt->undo_files++;
 }
 
 static void describe_task(struct gp_device_thread *dt, struct gp_device_event *device_event)
@@ -99,6 +139,8 @@ int gp_device_thread_make_engine(struct gp_device_thread *dt, struct gp_error *e
 		.gpu = dt->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.release_asked = release_asked,
+		.drop_record = drop_record,
 		.epoch = epoch,
 		.on_event = on_event,
 		.arg = dt,
@@ -127,9 +169,8 @@ static void publish(struct gp_device_thread *dt, uint64_t now_ns)
 }
 
 /*
- * Another process undid changes of this daemon. If it was the keeper, the records stay and the
- * wanted state still applies. If a record is gone, a user removed it (gpreempt resume), which ends
- * a hold by a user.
+ * Another process undid changes of this daemon. If it was the keeper, the wanted state still
+ * applies. If a user asked for the release (gpreempt resume), that ends a hold by a user.
  */
 static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 {
@@ -146,7 +187,7 @@ static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 
 		gp_engine_task_stats(dt->engine, i, &t);
 		if (!(t.held_by & GP_HELD_BY_USER) ||
-		    gp_records_find(dt->undo, t.pid, t.start_time, &e))
+		    !gp_records_find(dt->undo, t.pid, t.start_time, &e) || !e.release_asked)
 			continue;
 		gp_engine_user_release(dt->engine, t.id);
 		device_event.event.task = t.id;
@@ -159,6 +200,7 @@ static void tick(struct gp_device_thread *dt)
 {
 	uint64_t now_ns = gp_monotonic_ns(), next_ns;
 
+	follow_undo_file(dt, now_ns);
 	notice_outside_resume(dt, now_ns);
 	gp_device_thread_execute(dt, now_ns);
 	next_ns = gp_engine_step(dt->engine, now_ns);

@@ -30,6 +30,8 @@ struct gp_device_thread {
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
 	uint64_t epoch; /* of the undo file, at the last tick */
+	uint64_t undo_check_ns;
+	unsigned undo_files; /* how often the undo file was replaced */
 	uint64_t since_ns;
 	pthread_t thread;
 

@@ -55,12 +55,32 @@ static void check_keeper(struct gp_control *c, uint64_t now_ns)
 	gp_events_publish(c, GP_TOPIC_KEEPER, event);
 }
 
+/* If the undo file was removed, replaced or truncated, uses the new one. Device threads do the same
+ * and write their records into it. */
+static void follow_undo_file(struct gp_control *c)
+{
+	struct gp_undo_file *file;
+	struct gp_error err = {0};
+	char why[300];
+
+	if (gp_undo_is_current(c->undo))
+		return;
+	if (gp_undo_open(&file, true, &err) || gp_undo_scheduler_begin(file, &err)) {
+		gp_log(GP_LOG_ERROR, "undo.file-gone", "why=%s",
+		       gp_log_quote(why, sizeof why, err.text));
+		return;
+	}
+	gp_undo_close(c->undo);
+	c->undo = file;
+}
+
 static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct gp_control *c = arg;
 	uint64_t now_ns = gp_monotonic_ns();
 
 	(void)usec;
+	follow_undo_file(c);
 	if (all_threads_tick(c, now_ns)) {
 		gp_undo_heartbeat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread that drops undo records of processes that have ended. It has its own thread because it
- * may call a driver: queues of a process can outlive it in a child.
+ * may call a driver: queues of a process can outlive it in a child. If the undo file was lost, the
+ * thread also releases the tasks that are held without a record.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,19 +18,36 @@
 #define SWEEP_EVERY_MS 5000
 
 struct gp_sweeper {
-	struct gp_undo_file *undo;
+	struct gp_undo_file *undo; /* owned by the thread */
+	bool is_first;             /* no daemon has used the undo file before */
 	pthread_t thread;
 	int stop_fd;
 };
 
+/* Uses the new file if the undo file was removed, replaced or truncated. */
+static void follow_undo_file(struct gp_sweeper *s)
+{
+	struct gp_undo_file *file;
+
+	if (gp_undo_is_current(s->undo) || gp_undo_open(&file, true, NULL))
+		return;
+	gp_undo_close(s->undo);
+	s->undo = file;
+	gp_records_release_unrecorded(file); /* the device threads have written theirs again */
+}
+
 static void *sweep(void *arg)
 {
-	const struct gp_sweeper *s = arg;
+	struct gp_sweeper *s = arg;
 	struct pollfd p = {.fd = s->stop_fd, .events = POLLIN};
 
 	pthread_setname_np(pthread_self(), "sweeper");
-	while (poll(&p, 1, SWEEP_EVERY_MS) <= 0)
+	if (s->is_first)
+		gp_records_release_unrecorded(s->undo);
+	while (poll(&p, 1, SWEEP_EVERY_MS) <= 0) {
+		follow_undo_file(s);
 		gp_records_drop_ended(s->undo);
+	}
 	return NULL;
 }
 
@@ -40,10 +58,13 @@ int gp_sweeper_begin(struct gp_control *c, struct gp_error *err)
 
 	if (!s)
 		return -ENOMEM;
-	s->undo = c->undo;
+	s->is_first = gp_undo_is_first_scheduler(c->undo);
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
-	r = s->stop_fd < 0 ? -errno : -pthread_create(&s->thread, NULL, sweep, s);
+	r = s->stop_fd < 0 ? -errno : gp_undo_open(&s->undo, true, err);
+	if (!r)
+		r = -pthread_create(&s->thread, NULL, sweep, s);
 	if (r) {
+		gp_undo_close(s->undo);
 		if (s->stop_fd >= 0)
 			close(s->stop_fd);
 		free(s);
@@ -61,6 +82,7 @@ void gp_sweeper_end(struct gp_control *c)
 		return;
 	eventfd_write(s->stop_fd, 1);
 	pthread_join(s->thread, NULL);
+	gp_undo_close(s->undo);
 	close(s->stop_fd);
 	free(s);
 	c->sweeper = NULL;

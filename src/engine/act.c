@@ -89,7 +89,7 @@ static bool another_is_released_and_tiny(const struct gp_engine *e, const struct
 
 static bool wants_hold(const struct gp_task *t)
 {
-	return !t->unrecorded && (t->gang_user_hold || t->policy_hold);
+	return !t->unrecorded && !t->let_go && (t->gang_user_hold || t->policy_hold);
 }
 
 static bool is_to_be_held(const struct gp_task *t)
@@ -118,7 +118,7 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
 
-	if (t->unrecorded)
+	if (t->unrecorded || t->let_go)
 		return 0;
 	if (wants_hold(t))
 		return is_to_be_held(t) && has_no_room(e, t) && is_tiny(t->slice_us) ? 0

@@ -54,9 +54,18 @@ struct gp_engine_config {
 	 * NULL: they stay. */
 	void (*classify)(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr);
 
-	/* Called before the first change to a task, with its undo record. If it fails, the change
-	 * is postponed. NULL: no records are kept (simulator, tests). */
+	/* Called before the first change to a task, with its undo record. Returns the number of the
+	 * record, at least 0, or -errno: the change is postponed. NULL: no records are kept
+	 * (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
+
+	/* Whether another process asks for the release of the record's task (gpreempt resume).
+	 * Called after a new epoch. NULL: never. */
+	bool (*release_asked)(void *arg, int record);
+
+	/* Called when a task whose release was asked for is in its original state. The record can
+	 * be dropped. NULL only without release_asked. */
+	void (*drop_record)(void *arg, int record);
 
 	/* Returns the epoch of the undo file. Checked before every step and every call that changes
 	 * something. A new epoch makes the engine write its undo records again. NULL: there is no

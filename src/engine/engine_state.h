@@ -32,6 +32,7 @@ struct gp_task {
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
 	bool unrecorded;     /* it was changed and has no undo record: it is put back */
+	bool let_go;         /* another process asked for its release: it is put back */
 	bool hold_again;     /* the hold may have been undone: request it again */
 	bool slice_again;    /* the same for the slice */
 	bool refused;        /* in the last plan */
@@ -55,6 +56,7 @@ struct gp_task {
 	struct gp_attempt hold;
 	struct gp_attempt slice;
 	struct gp_attempt record; /* rewriting the undo record */
+	int record_number;        /* from before_change, if undo_kept */
 
 	/* last time of known progress, or at which it did not want the device */
 	uint64_t last_progress_ns;

@@ -6,6 +6,10 @@
  * Another process may undo at any time: between two ticks, in the middle of a batch, or between a
  * driver call and its effect. So no state is trusted afterwards. The records are written first;
  * then every desired hold and slice is requested again, which has no effect where it is in force.
+ *
+ * Another process may also ask for the release of a task. The task is then put back whatever the
+ * plan says. Its record is dropped when the device shows its original state, and the plan applies
+ * again from the next tick on.
  */
 #include "base/log.h"
 #include "engine/engine_state.h"
@@ -21,10 +25,28 @@ int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t)
 	r = gp_gpu_undo_record(e->gpu, t->handle, &undo);
 	if (!r)
 		r = e->config.before_change(e->config.arg, &undo);
-	t->undo_kept = !r;
-	if (!r)
-		t->unrecorded = false;
-	return r;
+	t->undo_kept = r >= 0;
+	if (r < 0)
+		return r;
+	t->record_number = r;
+	t->unrecorded = false;
+	return 0;
+}
+
+static bool release_is_asked(const struct gp_engine *e, const struct gp_task *t)
+{
+	return t->undo_kept && e->config.release_asked &&
+	       e->config.release_asked(e->config.arg, t->record_number);
+}
+
+static void finish_letting_go(struct gp_engine *e, struct gp_task *t)
+{
+	if (!t->let_go || t->held || t->our_hold || t->slice_us || t->hold.in_flight ||
+	    t->slice.in_flight)
+		return;
+	e->config.drop_record(e->config.arg, t->record_number);
+	t->let_go = t->touched = t->undo_kept = t->hold_again = t->slice_again = false;
+	gp_engine_trigger(e, false); /* the plan applies again */
 }
 
 void gp_engine_renew_undo(struct gp_engine *e)
@@ -32,6 +54,7 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
+		t->let_go |= release_is_asked(e, t);
 		t->undo_kept = false;
 		if (!t->touched)
 			continue;
@@ -68,13 +91,15 @@ bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 	return true;
 }
 
-/* Retries the records that could not be written, with backoff. */
+/* Drops the records of tasks that were let go. Retries the records that could not be written, with
+ * backoff. */
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 		int r = 0;
 
+		finish_letting_go(e, t);
 		if (!t->unrecorded)
 			continue;
 		if (now_ns >= t->record.not_before_ns)

@@ -59,4 +59,7 @@ int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const ch
 int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_queue **queue,
 		       struct gp_error *err);
 
+/* Whether a queue of the task is visibly held or has a tiny slice. Not every driver shows that. */
+bool gp_task_ref_looks_changed(const struct gp_task_ref *ref);
+
 #endif

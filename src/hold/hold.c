@@ -69,10 +69,26 @@ static void observe(struct gp_hold *h)
 	h->confirmed = (o.known & GP_KNOWN_HELD) && !h->asked && !o.unsure && !o.unproven;
 }
 
+/* Only for records that have a heartbeat already: see gp_holds_heartbeat. */
+static void go_on_with_heartbeat(const struct gp_holds *holds, const struct gp_hold *h)
+{
+	if (h->slot >= 0 && gp_undo_record_heartbeat_ns(holds->undo, (unsigned)h->slot))
+		gp_undo_record_heartbeat(holds->undo, (unsigned)h->slot, now());
+}
+
 void gp_holds_refresh(struct gp_holds *holds)
 {
-	for (unsigned i = 0; i < holds->n; i++)
+	for (unsigned i = 0; i < holds->n; i++) {
 		observe(&holds->hold[i]);
+		go_on_with_heartbeat(holds, &holds->hold[i]);
+	}
+}
+
+void gp_holds_heartbeat(const struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		if (holds->hold[i].slot >= 0)
+			gp_undo_record_heartbeat(holds->undo, (unsigned)holds->hold[i].slot, now());
 }
 
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
@@ -103,7 +119,7 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
 	struct gp_undo_entry e;
 
 	return h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
-	       e.owner == getpid();
+	       e.owner == getpid() && !e.release_asked;
 }
 
 static int check_free(const struct gp_holds *holds, const struct gp_task_ref *ref,
@@ -323,10 +339,19 @@ static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 		close(h->pidfd);
 }
 
-void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop)
+int gp_holds_remove(struct gp_holds *holds, unsigned i, struct gp_error *err)
 {
-	detach(holds, &holds->hold[i], drop);
+	struct gp_holds one = *holds;
+	int r;
+
+	one.n = 1;
+	one.hold = &holds->hold[i];
+	r = gp_holds_release(&one, err);
+	if (r)
+		return r;
+	detach(holds, &holds->hold[i], true);
 	holds->hold[i] = holds->hold[--holds->n];
+	return 0;
 }
 
 void gp_holds_end(struct gp_holds *holds)

@@ -52,6 +52,10 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
 
+/* Sends the heartbeat of this process for all records. From the first one on, the caller calls this
+ * or gp_holds_refresh about every 500 ms, or the keeper releases the tasks (undo/undo.h). */
+void gp_holds_heartbeat(const struct gp_holds *holds);
+
 /* Observes all tasks again and updates `held`. */
 void gp_holds_refresh(struct gp_holds *holds);
 
@@ -61,11 +65,13 @@ void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 /* Whether the task has ended. False if its queues have passed to a child process. */
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *hold);
 
-/* Whether the undo record still exists. If not, another process has released the task. */
+/* Whether this process may go on holding the task. False: another process has released it or asks
+ * for its release (gpreempt resume). */
 bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *hold);
 
-/* Detaches one task and, with `drop`, drops its undo record. */
-void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop);
+/* Releases and detaches one task, drops its undo record and removes it from the list. After a
+ * failed release the task stays in the list, with its record. */
+int gp_holds_remove(struct gp_holds *holds, unsigned i, struct gp_error *err);
 
 /* Detaches all tasks. The undo record of a task stays if its last release failed. Close the devices
  * afterwards; closing puts back what is left. */

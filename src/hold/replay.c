@@ -2,13 +2,19 @@
 #include "hold/replay.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/backends.h"
+#include "hold/devices.h"
 
 #define OTHERS_NS (2 * GP_NS_PER_S) /* for other processes to finish undoing */
 #define PAUSE_US  5000
@@ -36,12 +42,74 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 	return found;
 }
 
-int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
+static int undo(const struct gp_undo_entry *entry, struct gp_error *err)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
-	int r = ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
+
+	return ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
+}
+
+int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
+{
+	int r = undo(entry, err);
 
 	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
+}
+
+struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
+{
+	struct gp_undo_entry e = *entry;
+
+	e.undo.owner = e.owner;
+	e.undo.owner_start_time = e.owner_start_time;
+	return e;
+}
+
+/* The result of an undo in a child process. */
+struct result {
+	int code;
+	struct gp_error err;
+};
+
+static void undo_in_child(const struct gp_undo_entry *entry, int out)
+{
+	struct result result = {0};
+
+	result.code = undo(entry, &result.err);
+	_exit(write(out, &result, sizeof result) != sizeof result);
+}
+
+int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
+			  struct gp_error *err)
+{
+	struct result result = {.code = -EIO};
+	struct pollfd done;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return gp_fail(err, -errno, "cannot create a pipe: %s", gp_error_name(-errno));
+	child = fork();
+	if (!child)
+		undo_in_child(entry, ends[1]);
+	close(ends[1]);
+	done = (struct pollfd){.fd = ends[0], .events = POLLIN};
+	if (child > 0 && poll(&done, 1, (int)(limit_ns / GP_NS_PER_MS)) <= 0) {
+		result.code =
+			gp_fail(&result.err, -ETIMEDOUT, "the driver has not answered for %u s",
+				(unsigned)(limit_ns / GP_NS_PER_S));
+		kill(child, SIGKILL);
+		waitpid(child, NULL, WNOHANG); /* it may hang in the driver */
+	} else if (child > 0) {
+		if (read(ends[0], &result, sizeof result) != sizeof result)
+			gp_fail(&result.err, -EIO, "the process that undoes it has crashed");
+		waitpid(child, NULL, 0);
+	} else {
+		result.code = gp_fail(&result.err, -errno, "cannot start a process: %s",
+				      gp_error_name(-errno));
+	}
+	close(ends[0]);
+	return result.code ? gp_fail(err, result.code, "%s", result.err.text) : 0;
 }
 
 /* Whether another process is undoing this record. */
@@ -85,6 +153,31 @@ void gp_records_drop_ended(struct gp_undo_file *file)
 		if (gp_undo_get(file, i, &e) && e.owner == getpid() && !e.claimed &&
 		    !gp_record_process_lives(&e) && !gp_record_undo(&e, NULL))
 			gp_undo_drop_same(file, i, &e);
+}
+
+void gp_records_release_unrecorded(const struct gp_undo_file *file)
+{
+	struct gp_devices devices;
+	struct gp_task_ref *ref = NULL;
+	struct gp_undo_entry e;
+	int n, r;
+
+	if (gp_devices_open(&devices, GP_OPEN_QUIET, NULL))
+		return;
+	n = gp_devices_scan(&devices, GP_DEVICES_MAX, &ref, NULL);
+	for (int i = 0; i < n; i++) {
+		const struct gp_seen *seen = &ref[i].seen;
+
+		if (!gp_task_ref_looks_changed(&ref[i]) ||
+		    gp_records_find(file, seen->pid, seen->start_time, &e))
+			continue;
+		r = gp_backend_release_process(ref[i].gpu->ops, seen->pid, NULL);
+		gp_log(r < 0 ? GP_LOG_ERROR : GP_LOG_WARN,
+		       r < 0 ? "unrecorded.still-held" : "unrecorded.released", "pid=%d errno=%d",
+		       seen->pid, r < 0 ? -r : 0);
+	}
+	free(ref);
+	gp_devices_close(&devices);
 }
 
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

@@ -23,6 +23,35 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err);
 
 /*
+ * The same in a child process, because a driver call can hang. -ESRCH: the process has ended.
+ * -ENOTSUP: this build does not have the back end. -ETIMEDOUT: it hung for `limit_ns`; the child
+ * was killed and may remain until the driver answers. For single-threaded programs.
+ */
+int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
+			  struct gp_error *err);
+
+/* A copy of the record whose undo takes the task from its owner, which lives and does not release
+ * it. */
+struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry);
+
+/* owner_state.c */
+
+enum gp_owner_state {
+	GP_OWNER_ENDED,
+	GP_OWNER_RUNS,
+	GP_OWNER_STOPPED, /* by a signal or a debugger */
+	GP_OWNER_FROZEN,  /* by the freezer of a cgroup, as by `docker pause` */
+	GP_OWNER_SILENT,  /* it has sent no heartbeat for 2 s, for another reason */
+	GP_OWNER_DEAF,    /* it runs, and has not released what it was asked to release */
+};
+
+/* Never GP_OWNER_DEAF. */
+enum gp_owner_state gp_record_owner_state(const struct gp_undo_file *file, unsigned slot,
+					  const struct gp_undo_entry *entry);
+/* "has ended", "runs", "is frozen by its cgroup": follows the name of the owner. */
+const char *gp_owner_state_text(enum gp_owner_state state);
+
+/*
  * Replays the records of dead owners. A scheduler does this first, so that it finds tasks in their
  * original state. Waits up to 2 s for records that other processes are undoing.
  */
@@ -34,6 +63,10 @@ void gp_records_replay_dead(struct gp_undo_file *file);
  * that may block.
  */
 void gp_records_drop_ended(struct gp_undo_file *file);
+
+/* Releases the tasks that are visibly held and have no record, and logs them. For a scheduler whose
+ * undo file was lost. May block. */
+void gp_records_release_unrecorded(const struct gp_undo_file *file);
 
 /* Puts back everything that this process changed and drops the records of tasks that were put back.
  * Returns 0, or -errno of the first task that failed; its record stays. */

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduler can be lost in two ways:
+ * An owner of records can be lost in three ways:
  *
  * It is dead: its pidfd says so, or it is a zombie. Each record is claimed, undone and dropped. The
  * claim makes the keeper the owner. A scheduler that starts meanwhile waits with the task
  * (gp_undo_put returns -EBUSY), and other processes that replay records skip it. If the keeper dies
  * meanwhile, the record has a dead owner again.
  *
- * It is alive but sends no heartbeat: it is stopped or hangs. Its records are undone but stay, with
- * the scheduler as their owner. The scheduler may continue at any instruction, even between its
- * check of the epoch and a call to the driver; what it holds then still has a record. The epoch is
- * incremented before and after, so that the scheduler sees at least one of the two increments and
+ * It is alive but sends no heartbeat: it is stopped, frozen or hangs. Its records are undone but
+ * stay, with the same owner. The owner may continue at any instruction, even between its check of
+ * the epoch and a call to the driver; what it holds then still has a record. The epoch is
+ * incremented before and after, so that the owner sees at least one of the two increments and
  * starts anew. A driver call that was in progress may take effect after the undo. Therefore the
  * undo is repeated, at growing intervals, until a heartbeat arrives. A heartbeat stops the replay
- * even between two records.
+ * even between two records. If the undo keeps failing, only the owner can release the task. It is
+ * killed: SIGKILL also ends a frozen process, and the driver or the replay then releases the task.
+ *
+ * It is alive, sends heartbeats, and does not release a task whose release was asked for: the
+ * record is undone and stays. Such an owner is not killed.
  *
  * Silence is counted in checks, not in seconds. If the machine was suspended or the keeper was
  * stopped, a late check counts once: the scheduler had no more time than the keeper.
@@ -27,10 +31,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "hold/replay.h"
 
-#define INTERVAL_NS    (250 * GP_NS_PER_MS) /* between two checks */
-#define BACKOFF_MIN_NS (500 * GP_NS_PER_MS)
-#define BACKOFF_MAX_NS (30 * GP_NS_PER_S)
+#define INTERVAL_NS      (250 * GP_NS_PER_MS) /* between two checks */
+#define BACKOFF_MIN_NS   (500 * GP_NS_PER_MS)
+#define BACKOFF_MAX_NS   (30 * GP_NS_PER_S)
+
+#define KILL_AFTER       3 /* failed attempts to take a task from a silent owner */
+#define UNKILLABLE_AFTER 8 /* checks */
 
 /* Owners of records. */
 
@@ -92,10 +100,21 @@ static bool belongs_to_scheduler(const struct gp_watch *w, const struct gp_undo_
 	return e->owner == w->scheduler.pid && e->owner_start_time == w->scheduler.start_time;
 }
 
+/* Whether so many checks take longer than an owner may be silent. */
+static bool is_too_long(const struct gp_watch *w, unsigned checks)
+{
+	return checks * INTERVAL_NS >= w->timeout_ns;
+}
+
+static bool is_silent(const struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+{
+	return belongs_to_scheduler(w, e) ? w->silent : is_too_long(w, w->record[slot].missed);
+}
+
 /* Whether it is time to undo the record; if not, schedules the next search. */
 static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 {
-	uint64_t due_ns = w->again[slot].not_before_ns;
+	uint64_t due_ns = w->record[slot].not_before_ns;
 
 	if (now_ns >= due_ns)
 		return true;
@@ -104,22 +123,52 @@ static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 	return false;
 }
 
+/* Whether the owner lives. Its record is checked four times a second. */
+static bool watch_owner(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+{
+	if (!owner_lives(w, e))
+		return false;
+	if (!e->claimed)
+		w->live[w->nlive++] = (uint16_t)slot;
+	return true;
+}
+
+static bool is_overdue(const struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+{
+	return is_silent(w, slot, e) || is_too_long(w, w->record[slot].asked);
+}
+
+/* Undoes a record whose owner lives. */
+static void take(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+{
+	struct gp_undo_entry taken = gp_record_to_take(e);
+
+	gp_replay_ask(&w->replay, slot, &taken,
+		      belongs_to_scheduler(w, e) ? w->scheduler.heartbeats
+						 : w->record[slot].heartbeat_ns);
+}
+
 static void check_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
 			 uint64_t now_ns)
 {
-	if (owner_lives(w, e)) {
-		if (!w->silent || !belongs_to_scheduler(w, e) || e->claimed ||
-		    !is_due(w, slot, now_ns))
-			return;
-		e->undo.owner = e->owner;
-		e->undo.owner_start_time = e->owner_start_time;
-		gp_replay_ask(&w->replay, slot, e, w->scheduler.heartbeats);
+	if (watch_owner(w, slot, e)) {
+		if (!e->claimed && is_overdue(w, slot, e) && is_due(w, slot, now_ns))
+			take(w, slot, e);
 	} else if (e->owner || is_due(w, slot, now_ns)) { /* the first attempt is made at once */
 		if (gp_undo_claim(w->file, slot, e))
 			gp_replay_ask(&w->replay, slot, e, 0);
 		else if (w->search_ns > now_ns + INTERVAL_NS)
 			w->search_ns = now_ns + INTERVAL_NS; /* another process has it */
 	}
+}
+
+/* A worker hangs in the kernel for this record. */
+static void wait_for_worker(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e,
+			    uint64_t now_ns)
+{
+	watch_owner(w, slot, e);
+	if (w->search_ns > now_ns + INTERVAL_NS)
+		w->search_ns = now_ns + INTERVAL_NS;
 }
 
 static void search(struct gp_watch *w, uint64_t now_ns)
@@ -129,30 +178,58 @@ static void search(struct gp_watch *w, uint64_t now_ns)
 	w->must_search = false;
 	w->changes = gp_undo_changes(w->file);
 	w->search_ns = GP_NEVER;
+	w->nlive = 0;
 	for (unsigned i = 0; i < w->nowners; i++) {
 		w->owner[i].ended |= gp_pidfd_ended(w->owner[i].pidfd);
 		w->owner[i].wanted = false;
 	}
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(w->file, i, &e)) {
-			if (!gp_replay_has(&w->replay, i))
-				check_record(w, i, &e, now_ns);
-		} else {
-			w->again[i].not_before_ns = w->again[i].backoff_ns = 0;
-		}
+		if (!gp_undo_get(w->file, i, &e))
+			w->record[i] = (struct gp_watched_record){0};
+		else if (gp_replay_has(&w->replay, i))
+			watch_owner(w, i, &e);
+		else if (gp_replay_is_stuck(&w->replay, i))
+			wait_for_worker(w, i, &e, now_ns);
+		else
+			check_record(w, i, &e, now_ns);
 	forget_owners(w);
 }
 
 static void try_again_later(struct gp_watch *w, unsigned slot)
 {
-	uint64_t *backoff_ns = &w->again[slot].backoff_ns;
+	uint64_t *backoff_ns = &w->record[slot].backoff_ns;
 
 	*backoff_ns = *backoff_ns ? 2 * *backoff_ns : BACKOFF_MIN_NS;
 	if (*backoff_ns > BACKOFF_MAX_NS)
 		*backoff_ns = BACKOFF_MAX_NS;
-	w->again[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), *backoff_ns);
-	if (w->again[slot].not_before_ns < w->search_ns)
-		w->search_ns = w->again[slot].not_before_ns;
+	w->record[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), *backoff_ns);
+	if (w->record[slot].not_before_ns < w->search_ns)
+		w->search_ns = w->record[slot].not_before_ns;
+}
+
+/* Only the owner can release the task, and it does not run. */
+static void kill_owner(struct gp_watch *w, const struct gp_undo_entry *e)
+{
+	struct gp_watched *h = find_owner(w, e);
+	int r;
+
+	if (!h || h->killed)
+		return;
+	h->killed = 1;
+	gp_log(GP_LOG_ERROR, "owner.killed", "pid=%d process=%d", e->owner, e->undo.pid);
+	r = gp_pidfd_kill(h->pidfd);
+	if (r)
+		gp_log(GP_LOG_ERROR, "owner.not-killed", "pid=%d errno=%d", e->owner, -r);
+}
+
+/* A failed attempt to take a task from a living owner. */
+static void note_failure(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e, int code)
+{
+	struct gp_watched_record *record = &w->record[slot];
+
+	record->failures += code == -ETIMEDOUT ? KILL_AFTER : 1; /* it had 5 s */
+	if (record->failures >= KILL_AFTER && is_silent(w, slot, e))
+		kill_owner(w, e);
 }
 
 static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *entry, int result)
@@ -160,6 +237,12 @@ static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *en
 	struct gp_watch *w = arg;
 
 	w->undone += result != -ECANCELED;
+	if (result != -ECANCELED)
+		gp_undo_note_failure(w->file, slot, result ? gp_monotonic_ns() : 0);
+	if (!result)
+		w->record[slot].failures = 0;
+	else if (result != -ECANCELED && !entry->claimed)
+		note_failure(w, slot, entry, result);
 	if (result || !entry->claimed)
 		try_again_later(w, slot);
 	if (!entry->claimed)
@@ -170,12 +253,58 @@ static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *en
 		gp_undo_drop_same(w->file, slot, entry);
 }
 
+/* Owners that live. */
+
+/* Counts the checks without a heartbeat, and since a release was asked for. */
+static void check_live_record(struct gp_watch *w, unsigned slot)
+{
+	struct gp_watched_record *record = &w->record[slot];
+	uint64_t heartbeat_ns = gp_undo_record_heartbeat_ns(w->file, slot);
+	struct gp_undo_entry e;
+
+	if (!gp_undo_get(w->file, slot, &e))
+		return;
+	record->asked = e.release_asked ? record->asked + 1 : 0;
+	if (heartbeat_ns != record->heartbeat_ns || !heartbeat_ns) {
+		if (is_too_long(w, record->missed))
+			*record = (struct gp_watched_record){.asked = record->asked};
+		record->missed = 0;
+	} else {
+		record->missed++;
+	}
+	record->heartbeat_ns = heartbeat_ns;
+	w->must_search |= is_too_long(w, record->missed) || is_too_long(w, record->asked);
+}
+
+/* A killed owner that does not end keeps its tasks stopped. */
+static void check_killed(struct gp_watched *h)
+{
+	if (!h->killed || gp_pidfd_ended(h->pidfd))
+		return;
+	if (h->killed++ == UNKILLABLE_AFTER)
+		gp_log(GP_LOG_ERROR, "owner.unkillable", "pid=%d", h->pid);
+}
+
+static void check_owners(struct gp_watch *w)
+{
+	for (unsigned i = 0; i < w->nlive; i++)
+		check_live_record(w, w->live[i]);
+	for (unsigned i = 0; i < w->nowners; i++)
+		check_killed(&w->owner[i]);
+}
+
 /* The scheduler. */
+
+static void forget_attempts(struct gp_watch *w)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		w->record[i].not_before_ns = w->record[i].backoff_ns = w->record[i].failures = 0;
+}
 
 static void note_heartbeat(struct gp_watch *w, const struct gp_undo_scheduler *now)
 {
 	if (w->silent) {
-		memset(w->again, 0, sizeof w->again);
+		forget_attempts(w);
 		if (now->lives && now->pid == w->scheduler.pid)
 			gp_log(GP_LOG_INFO, "scheduler.heartbeat-resumed", "pid=%d", now->pid);
 	}
@@ -244,6 +373,7 @@ uint64_t gp_watch_run(struct gp_watch *w, uint64_t now_ns, bool *is_check)
 	if (*is_check) {
 		w->check_ns = now_ns + INTERVAL_NS;
 		check_scheduler(w);
+		check_owners(w);
 		w->must_search |= gp_undo_changes(w->file) != w->changes;
 	}
 	w->undone = 0;

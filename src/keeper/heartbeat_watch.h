@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the keeper watches: whether the owners of undo records are alive, and whether the scheduler
- * sends heartbeats. It has pidfds of owners and the undo file open, and no file of a driver.
+ * What the keeper watches: whether the owners of undo records are alive, whether they send
+ * heartbeats, and whether they release what they are asked to. It has pidfds of owners and the undo
+ * file open, and no file of a driver.
  */
 #ifndef GP_KEEPER_HEARTBEAT_WATCH_H
 #define GP_KEEPER_HEARTBEAT_WATCH_H
@@ -16,6 +17,16 @@ struct gp_watched {
 	uint64_t start_time;
 	int pidfd;
 	bool ended, wanted; /* as of the last search through the records */
+	unsigned killed;    /* checks since the keeper killed it; 0: not killed */
+};
+
+/* What the keeper knows of a record. Times are counted in checks. */
+struct gp_watched_record {
+	uint64_t not_before_ns, backoff_ns; /* of the next attempt */
+	uint64_t heartbeat_ns;              /* of an owner that is not the scheduler */
+	unsigned missed;                    /* consecutive checks without a heartbeat */
+	unsigned asked;                     /* checks since its release was asked for */
+	unsigned failures;                  /* consecutive failed attempts, with a living owner */
 };
 
 struct gp_watch {
@@ -34,9 +45,9 @@ struct gp_watch {
 	uint64_t changes; /* gp_undo_changes at the last search */
 	bool must_search;
 	uint64_t search_ns; /* when the next record is due for another attempt */
-	struct {
-		uint64_t not_before_ns, backoff_ns;
-	} again[GP_UNDO_SLOTS];
+	struct gp_watched_record record[GP_UNDO_SLOTS];
+	uint16_t live[GP_UNDO_SLOTS]; /* records of living owners to check, found by the search */
+	unsigned nlive;
 	unsigned undone; /* records undone during this call of gp_watch_run */
 };
 

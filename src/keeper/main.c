@@ -155,7 +155,7 @@ static int run_once(struct gp_watch *w, int signal_fd)
 	return left ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Reopens the undo file if it was removed or replaced. */
+/* Reopens the undo file if it was removed, replaced or truncated. */
 static void follow_file(struct gp_watch *w)
 {
 	struct gp_undo_file *file;
@@ -169,6 +169,7 @@ static void follow_file(struct gp_watch *w)
 		       gp_log_quote(why, sizeof why, err.text));
 		exit(EXIT_FAILURE); /* the service manager restarts the keeper */
 	}
+	gp_undo_carry_over(w->file, file);
 	gp_undo_keeper_end(w->file);
 	gp_undo_close(w->file);
 	w->file = w->replay.file = file;
@@ -215,6 +216,7 @@ int main(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	/* The default sink would block if the reader of the log hangs. */
 	gp_log_set_sink(gp_stderr_is_journal() ? log_with_priority : gp_log_if_possible, NULL);
+	gp_undo_survive_truncation();
 	r = gp_undo_open(&file, !env.once, &err);
 	if (r == -ENOENT && env.once)
 		return EXIT_SUCCESS; /* there is no undo file, so there is nothing to undo */

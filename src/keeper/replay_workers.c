@@ -50,21 +50,31 @@ static uint64_t since_ns(const struct gp_replay *r, unsigned worker)
 
 /* In a worker. */
 
-static int undo(const struct gp_replay *r, const struct job *job)
+uint64_t gp_replay_heartbeats(const struct gp_undo_file *file, unsigned slot,
+			      const struct gp_undo_entry *e)
+{
+	struct gp_undo_scheduler scheduler;
+
+	gp_undo_scheduler(file, &scheduler);
+	if (e->owner == scheduler.pid && e->owner_start_time == scheduler.start_time)
+		return scheduler.heartbeats;
+	return gp_undo_record_heartbeat_ns(file, slot);
+}
+
+static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
 	struct gp_error err = {0};
-	struct gp_undo_scheduler scheduler;
 	char why[300];
 	int code;
 
-	gp_undo_scheduler(r->file, &scheduler);
-	if (!e->claimed && scheduler.heartbeats != job->heartbeats)
+	if (!e->claimed && !e->release_asked &&
+	    gp_replay_heartbeats(r->file, slot, e) != job->heartbeats)
 		return -ECANCELED;
 	code = gp_record_undo(e, &err);
 	if (code)
-		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d errno=%d why=%s", e->undo.pid, -code,
-		       gp_log_quote(why, sizeof why, err.text));
+		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d owner=%d errno=%d why=%s", e->undo.pid,
+		       e->owner, -code, gp_log_quote(why, sizeof why, err.text));
 	else
 		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s", e->undo.pid, e->backend);
 	return code;
@@ -81,7 +91,7 @@ static void work(const struct gp_replay *r, unsigned worker)
 		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
 		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			job->result = undo(r, job);
+			job->result = undo(r, i, job);
 			set_state(job, DONE);
 			eventfd_write(r->done_fd, 1);
 		}
@@ -171,19 +181,55 @@ bool gp_replay_is_busy(const struct gp_replay *r)
 	return false;
 }
 
-/* Marks the job of a worker that was killed or has crashed as failed. */
-static void fail_job_of(struct gp_replay *r, unsigned worker)
+/* Marks the job of a worker that was killed or has crashed as failed. Returns its slot, or -1. */
+static int fail_job_of(struct gp_replay *r, unsigned worker)
 {
+	int slot = -1;
+
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct job *job = &r->board->job[i];
 
 		if (state_of(job) != (DOING | worker << 8))
 			continue;
+		slot = (int)i;
 		job->result = r->worker[worker].killed ? -ETIMEDOUT : -EIO;
 		set_state(job, DONE);
-		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d errno=%d", job->entry.undo.pid,
-		       -job->result);
+		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d owner=%d errno=%d", job->entry.undo.pid,
+		       job->entry.owner, -job->result);
 	}
+	return slot;
+}
+
+/* Goes on without a killed worker that does not end, if there is room to remember it. */
+static void lose_worker(struct gp_replay *r, unsigned worker)
+{
+	for (unsigned i = 0; i < GP_REPLAY_LOST; i++) {
+		int slot;
+
+		if (r->lost[i].pid)
+			continue;
+		slot = fail_job_of(r, worker);
+		r->lost[i].pid = r->worker[worker].pid;
+		r->lost[i].slot = slot < 0 ? GP_UNDO_SLOTS : (unsigned)slot;
+		gp_log(GP_LOG_ERROR, "worker.stuck", "pid=%d", r->lost[i].pid);
+		forget_worker(r, worker);
+		return;
+	}
+}
+
+static void reap_lost(struct gp_replay *r)
+{
+	for (unsigned i = 0; i < GP_REPLAY_LOST; i++)
+		if (r->lost[i].pid && waitpid(r->lost[i].pid, NULL, WNOHANG))
+			r->lost[i].pid = 0;
+}
+
+bool gp_replay_is_stuck(const struct gp_replay *r, unsigned slot)
+{
+	for (unsigned i = 0; i < GP_REPLAY_LOST; i++)
+		if (r->lost[i].pid && r->lost[i].slot == slot)
+			return true;
+	return false;
 }
 
 static void check_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
@@ -197,6 +243,9 @@ static void check_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
 		   !r->worker[worker].killed) {
 		kill(r->worker[worker].pid, SIGKILL);
 		r->worker[worker].killed = true;
+	} else if (r->worker[worker].killed && began_ns &&
+		   now_ns > began_ns + GP_REPLAY_LIMIT_NS + GP_REPLAY_END_NS) {
+		lose_worker(r, worker);
 	}
 }
 
@@ -228,6 +277,7 @@ uint64_t gp_replay_run(struct gp_replay *r, uint64_t now_ns, gp_replay_done_fn *
 	eventfd_t ignored;
 
 	eventfd_read(r->done_fd, &ignored);
+	reap_lost(r);
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		if (r->worker[i].pid)
 			check_worker(r, i, now_ns);

@@ -162,7 +162,9 @@ bool gp_lib_drop_gone(struct gpreempt *g)
 
 		if (!gp_hold_has_ended(&one, one.hold) && gp_hold_is_recorded(&one, one.hold))
 			continue;
-		gp_holds_remove(&one, 0, true);
+		g->attachment[i].wanted = false;
+		if (gp_holds_remove(&one, 0, NULL))
+			continue; /* it is tried again at the next check */
 		g->attachment[i] = g->attachment[--g->nattachments];
 		any = true;
 	}

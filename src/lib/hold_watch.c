@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watching thread. It runs from the first hold on, for two reasons. `gpreempt resume PID` drops
- * the undo record of a hold to ask us to release the task. A new queue runs until it is noticed.
+ * The watching thread. It runs from the first hold on, for three reasons. `gpreempt resume PID`
+ * asks in the undo record of a hold for the release of the task. A new queue runs until it is
+ * noticed. The keeper releases the tasks of a program whose heartbeat stops.
  */
 #include <signal.h>
 
@@ -17,6 +18,7 @@ static bool is_lost(struct gpreempt *g, struct gp_lib_attachment *attachment)
 			       .n = 1,
 			       .hold = &attachment->hold};
 
+	gp_holds_heartbeat(&one);
 	gp_holds_refresh(&one);
 	return attachment->wanted && !attachment->hold.held;
 }

@@ -73,7 +73,15 @@ static void leave_role(struct gp_undo_role *role)
 
 int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err)
 {
-	return take_role(&file->map->head.scheduler, "scheduler", err);
+	struct gp_undo_role *role = &file->map->head.scheduler;
+
+	file->is_first = !__atomic_load_n(&role->heartbeats, __ATOMIC_ACQUIRE);
+	return take_role(role, "scheduler", err);
+}
+
+bool gp_undo_is_first_scheduler(const struct gp_undo_file *file)
+{
+	return file->is_first;
 }
 
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns)

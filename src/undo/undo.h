@@ -8,9 +8,10 @@
  * returns. A crash of the machine removes records and changes together.
  *
  * A record belongs to its owner, the process that made the change. While the owner is alive, no
- * other process drops the record, except for a user with `gpreempt resume`. A scheduler that was
- * taken for dead and continues in the middle of an action therefore still has its record. If the
- * owner is dead, a process that wants to undo the change claims the record first and becomes its
+ * other process drops the record. A scheduler that was taken for dead and continues in the middle
+ * of an action therefore still has its record. `gpreempt resume` asks the owner to release the task
+ * (gp_undo_ask_release); the owner drops the record after it has seen the release. If the owner is
+ * dead, a process that wants to undo the change claims the record first and becomes its
  * owner. So two processes never undo the same change, and a process that dies while undoing leaves
  * the record to the next. Every intermediate state is consistent: a process may be killed at any
  * instruction.
@@ -28,8 +29,9 @@
 
 struct gp_undo_entry {
 	char backend[16];
-	pid_t owner;      /* the process that made the change or undoes it; 0: no owner */
-	uint32_t claimed; /* 1: the owner is undoing the change */
+	pid_t owner;            /* the process that made the change or undoes it; 0: no owner */
+	uint16_t claimed;       /* 1: the owner is undoing the change */
+	uint16_t release_asked; /* 1: another process asks the owner to release the task */
 	uint64_t owner_start_time;
 	struct gp_undo undo;
 };
@@ -46,8 +48,20 @@ const char *gp_undo_path(char *out, unsigned size);
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err);
 void gp_undo_close(struct gp_undo_file *file);
 
-/* Whether the path still names this file. The file may have been removed or replaced. */
+/* Whether the path still names this file, with all its records. The file may have been removed,
+ * replaced or truncated. */
 bool gp_undo_is_current(const struct gp_undo_file *file);
+
+/*
+ * A process that accesses a truncated file gets SIGBUS and ends. After this call it continues with
+ * an empty copy instead, and gp_undo_is_current returns false. For programs that follow the file;
+ * replaces the handler of SIGBUS.
+ */
+void gp_undo_survive_truncation(void);
+
+/* Adds the records of `old`, which is no longer current, with their owners, unless `file` has a
+ * record of the same task. */
+void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *file);
 
 /*
  * Writes a record owned by the calling process and returns its slot, or -ENOSPC. A task (backend,
@@ -66,6 +80,24 @@ bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp
  */
 bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);
 void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *entry);
+
+/*
+ * Asks the living owner of the record to release the task. The caller bumps the epoch afterwards,
+ * so that the owner looks. False: the slot no longer holds `was`.
+ */
+bool gp_undo_ask_release(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was);
+
+/*
+ * Heartbeats of owners that are not the scheduler (gpreempt suspend and schedule, the library), one
+ * for each record. From its first heartbeat on, an owner must send one about every 500 ms, or the
+ * keeper undoes the change. 0: the owner sends none.
+ */
+void gp_undo_record_heartbeat(struct gp_undo_file *file, unsigned slot, uint64_t now_ns);
+uint64_t gp_undo_record_heartbeat_ns(const struct gp_undo_file *file, unsigned slot);
+
+/* When the keeper last failed to undo the change; 0: never, or a later attempt succeeded. */
+void gp_undo_note_failure(struct gp_undo_file *file, unsigned slot, uint64_t now_ns);
+uint64_t gp_undo_failed_ns(const struct gp_undo_file *file, unsigned slot);
 
 /* Whether the process that made the change is alive. */
 bool gp_undo_owner_lives(const struct gp_undo_entry *entry);
@@ -98,6 +130,10 @@ struct gp_undo_scheduler {
  * scheduler is alive; `err` names it.
  */
 int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err);
+
+/* Whether no scheduler has used the file before this one: tasks that an earlier scheduler held have
+ * lost their records. */
+bool gp_undo_is_first_scheduler(const struct gp_undo_file *file);
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
 void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *scheduler);
 void gp_undo_scheduler_end(struct gp_undo_file *file);

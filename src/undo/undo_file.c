@@ -2,6 +2,7 @@
 /* The undo file: its path, the checks of its owner, and files of another version. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/run_dir.h"
 #include "undo/undo_layout.h"
@@ -129,6 +131,21 @@ static int make_room(int fd)
 	return 0;
 }
 
+/* Makes a truncated file a new one. Its records are lost, and the processes that use it must
+ * notice: a new head has another time. */
+static int renew_if_truncated(int fd)
+{
+	struct stat s;
+	int r = flock(fd, LOCK_EX) || fstat(fd, &s) ? -errno : 0;
+
+	if (!r && s.st_size < (off_t)sizeof(struct gp_undo_map) && ftruncate(fd, 0))
+		r = -errno;
+	if (!r)
+		r = make_room(fd);
+	flock(fd, LOCK_UN);
+	return r;
+}
+
 /* Checks the head of the file. 0: the file can be used; 1: it was removed, open it again; or
  * -errno. */
 static int check_head(int fd, const char *path, struct gp_error *err)
@@ -144,7 +161,7 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 	if (head.magic == GP_UNDO_MAGIC && head.version == GP_UNDO_VERSION &&
 	    head.slots == GP_UNDO_SLOTS && head.head_size == sizeof(struct gp_undo_head) &&
 	    head.slot_size == sizeof(struct gp_undo_slot))
-		return make_room(fd);
+		return renew_if_truncated(fd);
 	if (head.magic != GP_UNDO_MAGIC || head.version == GP_UNDO_VERSION)
 		return gp_fail(err, -EPROTO,
 			       "%s is not an undo file; remove it when no process is held", path);
@@ -161,16 +178,71 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 }
 
 /* A new file is all zero. Several processes may write the head at the same time; all write the same
- * values. The magic number is written last. */
+ * values, except that the time is the first process's. The magic number is written last. */
 static void complete_head(struct gp_undo_head *head)
 {
+	uint64_t none = 0;
+
 	if (__atomic_load_n(&head->magic, __ATOMIC_ACQUIRE))
 		return;
+	__atomic_compare_exchange_n(&head->made_ns, &none, gp_monotonic_ns(), false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->version, GP_UNDO_VERSION, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->slots, GP_UNDO_SLOTS, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->head_size, sizeof *head, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->slot_size, sizeof(struct gp_undo_slot), __ATOMIC_RELAXED);
 	__atomic_store_n(&head->magic, GP_UNDO_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* Truncated files. A signal handler has no argument, so the open files are in a global list. */
+
+#define FILES_MAX 128
+
+static struct gp_undo_file *files[FILES_MAX]; /* accessed with atomic operations only */
+
+static void note_open(struct gp_undo_file *file)
+{
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		struct gp_undo_file *none = NULL;
+
+		if (__atomic_compare_exchange_n(&files[i], &none, file, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return;
+	}
+}
+
+static void note_closed(struct gp_undo_file *file)
+{
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		struct gp_undo_file *this = file;
+
+		__atomic_compare_exchange_n(&files[i], &this, NULL, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+	}
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		struct gp_undo_file *file = __atomic_load_n(&files[i], __ATOMIC_ACQUIRE);
+		uintptr_t at = (uintptr_t)info->si_addr;
+
+		if (!file || at < (uintptr_t)file->map || at >= (uintptr_t)(file->map + 1))
+			continue;
+		file->is_lost = true;
+		if (mmap(file->map, sizeof *file->map, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+			return;
+	}
+	signal(number, SIG_DFL); /* the access is repeated, and ends the process */
+}
+
+void gp_undo_survive_truncation(void)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGBUS, &action, NULL);
 }
 
 /* Opens the file, checks it and returns a descriptor, or -errno. */
@@ -217,12 +289,14 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 		munmap(map, sizeof *map);
 		return gp_fail(err, -ENOMEM, "not enough memory to open the undo file");
 	}
-	complete_head(&map->head);
 	**file = (struct gp_undo_file){.map = map,
 				       .pid = getpid(),
 				       .start_time = gp_process_start_time(getpid()),
 				       .device = s.st_dev,
 				       .inode = s.st_ino};
+	note_open(*file);
+	complete_head(&map->head);
+	(*file)->made_ns = __atomic_load_n(&map->head.made_ns, __ATOMIC_ACQUIRE);
 	return 0;
 }
 
@@ -232,13 +306,16 @@ bool gp_undo_is_current(const struct gp_undo_file *file)
 	struct stat s;
 
 	return !lstat(gp_undo_path(path, sizeof path), &s) && s.st_dev == file->device &&
-	       s.st_ino == file->inode;
+	       s.st_ino == file->inode && s.st_size >= (off_t)sizeof(struct gp_undo_map) &&
+	       !file->is_lost &&
+	       __atomic_load_n(&file->map->head.made_ns, __ATOMIC_ACQUIRE) == file->made_ns;
 }
 
 void gp_undo_close(struct gp_undo_file *file)
 {
 	if (!file)
 		return;
+	note_closed(file);
 	munmap(file->map, sizeof *file->map);
 	free(file);
 }

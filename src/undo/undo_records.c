@@ -15,35 +15,66 @@
 
 /* Slots. */
 
+#define COUNTER_AT GP_UNDO_STATE_BITS
+#define START_AT   (COUNTER_AT + GP_UNDO_COUNTER_BITS)
+#define PID_AT     (START_AT + GP_UNDO_START_BITS)
+
+static uint64_t low_bits(uint64_t value, unsigned bits)
+{
+	return value & ((1ull << bits) - 1);
+}
+
 static enum gp_undo_state kind(uint64_t state)
 {
-	return (enum gp_undo_state)(state & 0xff);
+	return (enum gp_undo_state)low_bits(state, GP_UNDO_STATE_BITS);
 }
 
+/* A process that has the writer's pid, but started at another time, is another process. */
 static bool writer_lives(uint64_t state)
 {
-	pid_t pid = (pid_t)(state >> 32);
+	pid_t pid = (pid_t)(state >> PID_AT);
+	uint64_t start_time;
 
-	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+		return false;
+	start_time = gp_process_start_time(pid);
+	return !start_time || (low_bits(start_time, GP_UNDO_START_BITS) ==
+				       low_bits(state >> START_AT, GP_UNDO_START_BITS) &&
+			       gp_process_lives(pid, start_time));
 }
 
-static uint64_t next_state(uint64_t state, enum gp_undo_state kind, pid_t writer)
+static uint64_t our_start_time(const struct gp_undo_file *file)
 {
-	return ((state + 0x100) & 0xffffff00u) | kind | (uint64_t)(uint32_t)writer << 32;
+	/* After a fork, the child uses the file with its own pid. */
+	return getpid() == file->pid ? file->start_time : gp_process_start_time(getpid());
+}
+
+/* The state after `state`, without a writer. */
+static uint64_t next_state(uint64_t state, enum gp_undo_state kind)
+{
+	return low_bits(state + (1u << COUNTER_AT), START_AT) >> COUNTER_AT << COUNTER_AT | kind;
+}
+
+static bool change_state(struct gp_undo_slot *s, uint64_t was, uint64_t now)
+{
+	return __atomic_compare_exchange_n(&s->state, &was, now, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 }
 
 /* Marks the slot as being changed by this process. False: another process changed it first. */
-static bool begin_change(struct gp_undo_slot *s, uint64_t was, enum gp_undo_state kind)
+static bool begin_change(const struct gp_undo_file *file, struct gp_undo_slot *s, uint64_t was,
+			 enum gp_undo_state kind)
 {
-	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, kind, getpid()), false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	return change_state(s, was,
+			    next_state(was, kind) | (uint64_t)(uint32_t)getpid() << PID_AT |
+				    low_bits(our_start_time(file), GP_UNDO_START_BITS) << START_AT);
 }
 
 static void end_change(struct gp_undo_file *file, struct gp_undo_slot *s, enum gp_undo_state kind)
 {
 	uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
 
-	__atomic_store_n(&s->state, next_state(state, kind, 0), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->state, next_state(state, kind), __ATOMIC_RELEASE);
 	__atomic_add_fetch(&file->map->head.changes, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -67,7 +98,7 @@ static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry,
 
 	*state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
 	abandoned = kind(*state) == GP_UNDO_TAKING && !writer_lives(*state);
-	if (kind(*state) != GP_UNDO_READY && !abandoned)
+	if (kind(*state) != GP_UNDO_READY && kind(*state) != GP_UNDO_ASKED && !abandoned)
 		return false;
 	for (size_t i = 0; i < GP_UNDO_ENTRY_WORDS; i++)
 		word[i] = __atomic_load_n(&s->word[i], __ATOMIC_RELAXED);
@@ -76,6 +107,7 @@ static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry,
 		return false; /* the slot changed during the read */
 	memcpy(entry, word, sizeof *entry);
 	entry->backend[sizeof entry->backend - 1] = 0;
+	entry->release_asked = kind(*state) == GP_UNDO_ASKED;
 	if (abandoned) {
 		entry->owner = 0;
 		entry->owner_start_time = entry->claimed = 0;
@@ -97,12 +129,6 @@ bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
 	return entry->owner > 0 && gp_process_lives(entry->owner, entry->owner_start_time);
 }
 
-static uint64_t our_start_time(const struct gp_undo_file *file)
-{
-	/* After a fork, the child uses the file with its own pid. */
-	return getpid() == file->pid ? file->start_time : gp_process_start_time(getpid());
-}
-
 static void set_owner(const struct gp_undo_file *file, struct gp_undo_entry *entry)
 {
 	entry->owner = getpid();
@@ -114,23 +140,35 @@ static bool is_ours(const struct gp_undo_file *file, const struct gp_undo_entry 
 	return entry->owner == getpid() && entry->owner_start_time == our_start_time(file);
 }
 
+/* Whether the record is of this task. */
+static bool is_task(const struct gp_undo_entry *e, const struct gp_undo *undo, const char *backend)
+{
+	return e->undo.key == undo->key && e->undo.pid == undo->pid &&
+	       e->undo.start_time == undo->start_time && strcmp(e->backend, backend) == 0;
+}
+
 /* Whether both are the same record with the same owner. */
 static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b)
 {
 	return a->owner == b->owner && a->owner_start_time == b->owner_start_time &&
-	       a->claimed == b->claimed && a->undo.key == b->undo.key &&
-	       a->undo.pid == b->undo.pid && a->undo.start_time == b->undo.start_time &&
-	       strcmp(a->backend, b->backend) == 0;
+	       a->claimed == b->claimed && is_task(a, &b->undo, b->backend);
 }
 
 /* Marks the slot as being changed if it still holds the record `was`. */
-static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
-		      enum gp_undo_state kind)
+static bool take_same(const struct gp_undo_file *file, struct gp_undo_slot *s,
+		      const struct gp_undo_entry *was, enum gp_undo_state kind)
 {
 	struct gp_undo_entry e;
 	uint64_t state;
 
-	return read_slot(s, &e, &state) && is_same(&e, was) && begin_change(s, state, kind);
+	return read_slot(s, &e, &state) && is_same(&e, was) && begin_change(file, s, state, kind);
+}
+
+/* Writes the record of a new owner, which has sent no heartbeat for it. */
+static void write_for_owner(struct gp_undo_slot *s, const struct gp_undo_entry *entry)
+{
+	__atomic_store_n(&s->heartbeat_ns, 0, __ATOMIC_RELAXED);
+	write_entry(s, entry);
 }
 
 /* Where a record is stored. */
@@ -171,18 +209,16 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 		unsigned slot = slot_at(set, i);
 		struct gp_undo_slot *s = &file->map->slot[slot];
 
-		if (!read_slot(s, &e, &state) || e.undo.key != mine->undo.key ||
-		    e.undo.pid != mine->undo.pid || e.undo.start_time != mine->undo.start_time ||
-		    strcmp(e.backend, mine->backend) != 0)
+		if (!read_slot(s, &e, &state) || !is_task(&e, &mine->undo, mine->backend))
 			continue;
 		if (is_ours(file, &e))
 			return e.claimed ? -EBUSY : (int)slot;
-		if (gp_undo_owner_lives(&e) || !begin_change(s, state, GP_UNDO_TAKING))
+		if (gp_undo_owner_lives(&e) || !begin_change(file, s, state, GP_UNDO_TAKING))
 			return -EBUSY;
 		e.owner = mine->owner;
 		e.owner_start_time = mine->owner_start_time;
 		e.claimed = 0;
-		write_entry(s, &e);
+		write_for_owner(s, &e);
 		end_change(file, s, GP_UNDO_READY);
 		return (int)slot;
 	}
@@ -202,7 +238,7 @@ static int take_free(struct gp_undo_file *file, unsigned set)
 			continue;
 		if (i >= GP_UNDO_SET_SLOTS) /* set before the record can be searched for */
 			__atomic_store_n(&file->map->head.spilled[set], 1, __ATOMIC_RELEASE);
-		if (begin_change(s, state, GP_UNDO_WRITING))
+		if (begin_change(file, s, state, GP_UNDO_WRITING))
 			return (int)slot;
 	}
 	return -ENOSPC;
@@ -224,9 +260,39 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 	if (slot < 0)
 		return slot;
 	s = &file->map->slot[slot];
-	write_entry(s, &e);
+	__atomic_store_n(&s->failed_ns, 0, __ATOMIC_RELAXED);
+	write_for_owner(s, &e);
 	end_change(file, s, GP_UNDO_READY);
 	return slot;
+}
+
+static bool has_task(const struct gp_undo_file *file, const struct gp_undo_entry *entry)
+{
+	unsigned set = set_of(&entry->undo), n = slots_to_search(file, set);
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < n; i++)
+		if (gp_undo_get(file, slot_at(set, i), &e) &&
+		    is_task(&e, &entry->undo, entry->backend))
+			return true;
+	return false;
+}
+
+void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		int slot;
+
+		if (!gp_undo_get(old, i, &e) || has_task(file, &e))
+			continue;
+		slot = take_free(file, set_of(&e.undo));
+		if (slot < 0)
+			return;
+		write_for_owner(&file->map->slot[slot], &e);
+		end_change(file, &file->map->slot[slot], GP_UNDO_READY);
+	}
 }
 
 bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
@@ -234,7 +300,7 @@ bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp
 	struct gp_undo_slot *s = &file->map->slot[slot];
 
 	/* If this process dies in the state GP_UNDO_WRITING, the record is dropped. */
-	if (!take_same(s, was, GP_UNDO_WRITING))
+	if (!take_same(file, s, was, GP_UNDO_WRITING))
 		return false;
 	end_change(file, s, GP_UNDO_FREE);
 	return true;
@@ -246,11 +312,11 @@ bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entr
 {
 	struct gp_undo_slot *s = &file->map->slot[slot];
 
-	if (gp_undo_owner_lives(entry) || !take_same(s, entry, GP_UNDO_TAKING))
+	if (gp_undo_owner_lives(entry) || !take_same(file, s, entry, GP_UNDO_TAKING))
 		return false;
 	set_owner(file, entry);
 	entry->claimed = 1;
-	write_entry(s, entry);
+	write_for_owner(s, entry);
 	end_change(file, s, GP_UNDO_READY);
 	return true;
 }
@@ -260,12 +326,51 @@ void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp
 	struct gp_undo_slot *s = &file->map->slot[slot];
 	struct gp_undo_entry e = *entry;
 
-	if (!take_same(s, entry, GP_UNDO_TAKING))
+	if (!take_same(file, s, entry, GP_UNDO_TAKING))
 		return;
 	e.owner = 0;
 	e.owner_start_time = e.claimed = 0;
-	write_entry(s, &e);
+	write_for_owner(s, &e);
 	end_change(file, s, GP_UNDO_READY);
+}
+
+/* Requests and heartbeats. */
+
+bool gp_undo_ask_release(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
+{
+	struct gp_undo_slot *s = &file->map->slot[slot];
+	struct gp_undo_entry e;
+	uint64_t state;
+
+	if (!read_slot(s, &e, &state) || !is_same(&e, was))
+		return false;
+	if (e.release_asked)
+		return true;
+	if (kind(state) != GP_UNDO_READY ||
+	    !change_state(s, state, next_state(state, GP_UNDO_ASKED)))
+		return false;
+	__atomic_add_fetch(&file->map->head.changes, 1, __ATOMIC_ACQ_REL);
+	return true;
+}
+
+void gp_undo_record_heartbeat(struct gp_undo_file *file, unsigned slot, uint64_t now_ns)
+{
+	__atomic_store_n(&file->map->slot[slot].heartbeat_ns, now_ns, __ATOMIC_RELEASE);
+}
+
+uint64_t gp_undo_record_heartbeat_ns(const struct gp_undo_file *file, unsigned slot)
+{
+	return __atomic_load_n(&file->map->slot[slot].heartbeat_ns, __ATOMIC_ACQUIRE);
+}
+
+void gp_undo_note_failure(struct gp_undo_file *file, unsigned slot, uint64_t now_ns)
+{
+	__atomic_store_n(&file->map->slot[slot].failed_ns, now_ns, __ATOMIC_RELEASE);
+}
+
+uint64_t gp_undo_failed_ns(const struct gp_undo_file *file, unsigned slot)
+{
+	return __atomic_load_n(&file->map->slot[slot].failed_ns, __ATOMIC_ACQUIRE);
 }
 
 uint64_t gp_undo_changes(const struct gp_undo_file *file)

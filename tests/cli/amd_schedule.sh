@@ -59,6 +59,14 @@ try "$GPREEMPT" schedule --lc "$service" --be "$job:1" --for 500ms --json
 exits 0 '' 'one queue'
 holds ".[0].policy == \"priority\" and (.[0].tasks | map(.pid) | sort) == ([$service, $job] | sort) and
 	all(.[0].tasks[]; has(\"run_ns\") | not)" 'schedule --json'
+# A driver that refuses every suspend: nothing was held, which exit 1 and the counters say.
+kfd_emu 'errno suspend_queues 5 100000'
+try "$GPREEMPT" schedule --lc "$service" --be "$job" --for 500ms --json
+kfd_emu clear_faults
+[[ $status == 1 && $err == gpreempt:* ]] || fail "a driver that refuses every suspend: exit $status, '$err'"
+holds 'all(.[].tasks[]; .held_ns == 0) and .[0].failures > 0' 'what was never held was not held'
+is_running "$job" || fail 'held after all'
+
 try "$GPREEMPT" schedule --be "$job:4711"
 exits 4 "gpreempt: process $job has no compute queue 4711" 'no such queue'
 try "$GPREEMPT" schedule --be "$$"

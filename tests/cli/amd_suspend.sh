@@ -115,10 +115,13 @@ kill -STOP "$JOB"
 until_true eval "[[ \$(awk '{ sub(/.*\) /, \"\"); print \$1 }' /proc/$JOB/stat) == T ]]" || fail 'not stopped'
 try "$GPREEMPT" resume "$load"
 exits 0 '' 'resume and a holder that is stopped'
-[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held" ]] || fail "resume said '$out'"
+[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is stopped by a signal or a debugger, and its undo record stays" ]] ||
+	fail "resume said '$out'"
+[[ $(records) == 1 ]] || fail 'the record of a living holder was dropped by another process'
 is_running "$load" || fail 'it stays in the hands of one that is stopped'
 kill -CONT "$JOB"
 wait "$JOB" || fail "a holder that goes on: exit $?"
+[[ $(records) == 0 ]] || fail 'a holder that goes on does not drop its record'
 is_running "$load" || fail 'a holder that goes on holds again'
 makes_progress "$load" || fail 'no progress after a holder that was stopped'
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "hold/replay.h"
 #include "keeper/replay_workers.h"
 
@@ -73,7 +74,10 @@ static int tear_down(void **state)
 
 static void ask(unsigned slot, uint64_t what, bool claimed, uint64_t heartbeats)
 {
-	struct gp_undo_entry e = {.undo = {.key = what, .pid = 1}, .claimed = claimed};
+	struct gp_undo_entry e = {.owner = getpid(),
+				  .owner_start_time = gp_process_start_time(getpid()),
+				  .undo = {.key = what, .pid = 1},
+				  .claimed = claimed};
 
 	assert_false(gp_replay_has(&replay, slot));
 	gp_replay_ask(&replay, slot, &e, heartbeats);

@@ -181,6 +181,15 @@ TEST_WITH(who_has_ended_and_is_not_waited_for_is_dead, set_up, tear_down)
 	waitpid(pid, NULL, 0);
 }
 
+/* The state of a record that is being taken over by the process. */
+static uint64_t taken_by(pid_t pid, uint64_t start_time)
+{
+	return 0x500 | GP_UNDO_TAKING |
+	       (start_time & ((1u << GP_UNDO_START_BITS) - 1))
+		       << (GP_UNDO_STATE_BITS + GP_UNDO_COUNTER_BITS) |
+	       (uint64_t)pid << (64 - GP_UNDO_PID_BITS);
+}
+
 /* Stops at any instruction between the states: as one who was killed there. */
 TEST_WITH(a_record_survives_who_is_killed_while_he_takes_it, set_up, tear_down)
 {
@@ -193,9 +202,9 @@ TEST_WITH(a_record_survives_who_is_killed_while_he_takes_it, set_up, tear_down)
 		_exit(0);
 	waitpid(gone, NULL, 0);
 	s = &file->map->slot[slot];
-	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)getpid() << 32;
+	s->state = taken_by(getpid(), gp_process_start_time(getpid()));
 	assert_false(gp_undo_get(file, slot, &e)); /* in our hands */
-	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)gone << 32;
+	s->state = taken_by(gone, gp_process_start_time(getpid()));
 	for (size_t i = 2; i < 4; i++)
 		s->word[i] = 0x1234567812345678; /* the holder was half written */
 	assert_true(gp_undo_get(file, slot, &e));
@@ -203,6 +212,50 @@ TEST_WITH(a_record_survives_who_is_killed_while_he_takes_it, set_up, tear_down)
 	assert_false(gp_undo_owner_lives(&e));
 	assert_true(gp_undo_claim(file, slot, &e));
 	assert_true(gp_undo_drop_same(file, slot, &e));
+}
+
+/* The pid of the killed process belongs to a process that started later. */
+TEST_WITH(a_taker_is_told_from_a_later_process_with_its_pid, set_up, tear_down)
+{
+	struct gp_undo_entry e;
+	unsigned slot = left_behind(7, &e);
+	struct gp_undo_slot *s = &file->map->slot[slot];
+
+	s->state = taken_by(getpid(), gp_process_start_time(getpid()) + 1);
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_true(is_whole(&e));
+	assert_false(gp_undo_owner_lives(&e));
+	assert_true(gp_undo_claim(file, slot, &e));
+	assert_true(gp_undo_drop_same(file, slot, &e));
+}
+
+/* The request changes nothing else, and only the owner's drop ends it. */
+TEST_WITH(an_owner_is_asked_to_release_and_its_record_stays, set_up, tear_down)
+{
+	struct gp_undo undo = {.key = 9, .pid = 1, .start_time = 2};
+	int slot = gp_undo_put(file, "x", &undo);
+	uint64_t changes = gp_undo_changes(file);
+	struct gp_undo_entry e, was;
+
+	assert_true(slot >= 0);
+	assert_true(gp_undo_get(file, (unsigned)slot, &was));
+	assert_int_equal(was.release_asked, 0);
+	assert_true(gp_undo_ask_release(file, (unsigned)slot, &was));
+	assert_true(gp_undo_changes(file) != changes);
+	assert_true(gp_undo_ask_release(file, (unsigned)slot, &was)); /* once more */
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_int_equal(e.release_asked, 1);
+	assert_int_equal(e.owner, getpid());
+	assert_int_equal(gp_undo_put(file, "x", &undo), slot); /* the same record, still asked */
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_int_equal(e.release_asked, 1);
+	assert_false(gp_undo_claim(file, (unsigned)slot, &e)); /* its owner lives */
+	assert_true(gp_undo_drop_same(file, (unsigned)slot, &e));
+	assert_false(gp_undo_ask_release(file, (unsigned)slot, &was));
+	assert_int_equal(gp_undo_put(file, "x", &undo), slot);
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_int_equal(e.release_asked, 0); /* a new record is not asked for */
+	assert_true(gp_undo_drop_same(file, (unsigned)slot, &e));
 }
 
 #define RECORDS   200
@@ -447,7 +500,7 @@ TEST_WITH(whatever_is_in_the_file_nobody_falls_over_it, set_up, tear_down)
 			bytes[i] = (uint8_t)gp_rng_below(&rng, 256);
 		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) /* states that mean something */
 			bytes[offsetof(struct gp_undo_map, slot) +
-			      i * sizeof(struct gp_undo_slot)] = (uint8_t)gp_rng_below(&rng, 4);
+			      i * sizeof(struct gp_undo_slot)] = (uint8_t)gp_rng_below(&rng, 5);
 		use_all_of_it();
 	}
 }

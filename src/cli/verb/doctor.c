@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
 #include "hold/devices.h"
@@ -136,10 +137,83 @@ static struct left count_records(const struct gp_undo_file *file)
 	return left;
 }
 
-static void check_undo(struct report *r, struct left *left)
+/* Names the owner of a record and what is known of it. */
+static void report_owner(struct report *r, const struct gp_undo_file *file, unsigned slot,
+			 const struct gp_undo_entry *e)
+{
+	enum gp_owner_state state = gp_record_owner_state(file, slot, e);
+	struct gp_finding f = {.subject = "held"};
+	char text[512], advice[64], name[2][32];
+
+	snprintf(text, sizeof text,
+		 "process %d (%s) is held or scheduled by process %d (%s), which %s%s%s",
+		 e->undo.pid, gp_process_name(e->undo.pid, name[0], sizeof name[0]), e->owner,
+		 gp_process_name(e->owner, name[1], sizeof name[1]), gp_owner_state_text(state),
+		 e->release_asked ? "; gpreempt resume has asked it for the release" : "",
+		 gp_undo_failed_ns(file, slot) ? "; the keeper could not release the process" : "");
+	snprintf(advice, sizeof advice, "run gpreempt resume %d", e->undo.pid);
+	f.text = text;
+	if (state != GP_OWNER_RUNS || e->release_asked) {
+		f.level = GP_FINDING_WARNING;
+		f.advice = advice;
+	}
+	take_finding(r, &f);
+}
+
+/* A process with several records of one owner is named once. */
+static bool is_first(const struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e)
+{
+	struct gp_undo_entry other;
+
+	for (unsigned i = 0; i < slot; i++)
+		if (gp_undo_get(file, i, &other) && other.undo.pid == e->undo.pid &&
+		    other.owner == e->owner)
+			return false;
+	return true;
+}
+
+static void report_owners(struct report *r, const struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, &e) && gp_record_process_lives(&e) &&
+		    is_first(file, i, &e))
+			report_owner(r, file, i, &e);
+}
+
+/* Tasks that are held although no record says by which process. */
+static void report_unrecorded(struct report *r, const struct gp_devices *devices,
+			      const struct gp_undo_file *file)
+{
+	struct gp_task_ref *ref;
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, NULL);
+
+	for (int i = 0; i < n; i++) {
+		const struct gp_seen *seen = &ref[i].seen;
+		struct gp_finding f = {.level = GP_FINDING_WARNING, .subject = "held"};
+		char text[256], advice[64];
+		struct gp_undo_entry e;
+
+		if (gp_records_find(file, seen->pid, seen->start_time, &e) ||
+		    !gp_task_ref_looks_changed(&ref[i]))
+			continue;
+		snprintf(
+			text, sizeof text,
+			"process %d (%s) is held or has a tiny slice on %s, and has no undo record",
+			seen->pid, seen->name, ref[i].gpu->info.name);
+		snprintf(advice, sizeof advice, "run gpreempt resume %d", seen->pid);
+		f.text = text;
+		f.advice = advice;
+		take_finding(r, &f);
+	}
+	free(ref);
+}
+
+static void check_undo(struct report *r, const struct gp_devices *devices, struct left *left)
 {
 	struct gp_finding f = {.subject = "undo"};
-	struct gp_undo_file *file;
+	struct gp_undo_file *file = NULL;
 	struct gp_error err = {0};
 	char path[256], text[512];
 	int code = gp_undo_open(&file, false, &err);
@@ -147,7 +221,7 @@ static void check_undo(struct report *r, struct left *left)
 	gp_undo_path(path, sizeof path);
 	f.text = text;
 	if (code == -ENOENT) {
-		snprintf(text, sizeof text, "nothing is held; records would stand in %s", path);
+		snprintf(text, sizeof text, "no undo records; they would be in %s", path);
 	} else if (code) {
 		f.level = GP_FINDING_WARNING;
 		f.advice = "without it nothing can be suspended or scheduled";
@@ -163,10 +237,13 @@ static void check_undo(struct report *r, struct left *left)
 				 "%u record%s in %s, %u of them of owners that have ended",
 				 left->records, left->records == 1 ? "" : "s", path, left->behind);
 		else
-			snprintf(text, sizeof text, "nothing is held; records stand in %s", path);
-		gp_undo_close(file);
+			snprintf(text, sizeof text, "no undo records in %s", path);
 	}
 	take_finding(r, &f);
+	if (file)
+		report_owners(r, file);
+	report_unrecorded(r, devices, file);
+	gp_undo_close(file);
 }
 
 static unsigned ready_devices(const struct gp_devices *devices, const struct gp_gpu_ops *ops)
@@ -283,7 +360,7 @@ static int run(int argc, char **argv)
 	report.absent = false;
 	if (!env.json)
 		puts("gpreempt");
-	check_undo(&report, &left);
+	check_undo(&report, &devices, &left);
 	if (env.json)
 		print_json(backends, report.findings, &left, ready);
 	else

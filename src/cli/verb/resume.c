@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/ask/with_daemon.h"
@@ -18,6 +19,10 @@ static struct {
 	bool all, json;
 	bool no_daemon;
 } env;
+
+#define OWNER_NS (3 * GP_NS_PER_S) /* for owners to release what they were asked to */
+#define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
+#define PAUSE_US 10000
 
 enum { NO_DAEMON = 0x2000 };
 
@@ -80,48 +85,28 @@ static int release_everywhere(pid_t pid, struct gp_error *err)
 	return gp_fail(err, r, "process %d has no queues to release", pid);
 }
 
-/* Stopped by a signal: /proc/PID/stat has the state after the name in parentheses. */
-static bool is_stopped(pid_t pid)
+static struct gp_outcome_owner name_owner(pid_t pid, enum gp_owner_state state)
 {
-	char path[48], text[256] = "";
-	const char *state;
-	FILE *f;
+	struct gp_outcome_owner owner = {.pid = pid, .state = state};
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	text[fread(text, 1, sizeof text - 1, f)] = 0;
-	fclose(f);
-	state = strrchr(text, ')');
-	return state && (state[2] == 'T' || state[2] == 't');
-}
-
-/* An owner that runs releases by itself when its record is gone. A stopped owner cannot: the undo
- * is done in its place. */
-static struct gp_undo undo_of(const struct gp_undo_entry *e)
-{
-	struct gp_undo undo = e->undo;
-
-	if (gp_undo_owner_lives(e) && is_stopped(e->owner)) {
-		undo.owner = e->owner;
-		undo.owner_start_time = e->owner_start_time;
-	}
-	return undo;
+	gp_process_name(pid, owner.name, sizeof owner.name);
+	return owner;
 }
 
 /* Lets the daemon release what users held, and notes the targets that it refused. */
 static void ask_daemon(struct gp_outcome *o)
 {
 	struct gp_daemon_released released;
+	struct gp_outcome_owner daemon;
 
 	if (env.no_daemon || !gp_daemon_resume(&env.targets, env.all, &released))
 		return;
 	o->daemon = released.daemon;
 	o->foreign_daemon = o->daemon && is_foreign(o->daemon);
 	o->answer = released.err;
+	daemon = name_owner(o->daemon, GP_OWNER_RUNS);
 	for (unsigned i = 0; i < released.n; i++)
-		gp_outcome_released(o, released.pid[i], released.daemon);
+		gp_outcome_released(o, released.pid[i], &daemon);
 	if (released.others) {
 		struct gp_error err = {0};
 
@@ -131,11 +116,31 @@ static void ask_daemon(struct gp_outcome *o)
 			released.others == 1 ? "s" : "");
 		o->exit = gp_cli_fail(&err);
 	}
-	/* A process that the daemon does not know may still have a record. */
 	for (unsigned i = 0; released.err && i < env.targets.n; i++)
-		if (released.err[i].code && released.err[i].code != -ESRCH)
+		if (released.err[i].code == -EPERM || released.err[i].code == -EACCES)
 			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
 	free(released.pid);
+}
+
+/* The daemon's reason for which it could not release the process; NULL: it could, or the daemon
+ * does not know the process, which may still have a record. */
+static const struct gp_error *daemon_failure(const struct gp_outcome *o, pid_t pid)
+{
+	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
+		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH)
+			return &o->answer[i];
+	return NULL;
+}
+
+/* Reports the daemon's failures for which the undo records were of no help. */
+static void report_failures(struct gp_outcome *o)
+{
+	for (unsigned i = 0; i < env.targets.n; i++) {
+		const struct gp_error *err = daemon_failure(o, env.targets.pid[i]);
+
+		if (err)
+			gp_outcome_failed(o, env.targets.pid[i], err);
+	}
 }
 
 /* The daemon's policy decides whether it runs; there is nothing to undo. */
@@ -159,28 +164,35 @@ static void report_foreign(struct gp_outcome *o)
 			report_scheduled(o, env.targets.pid[i]);
 }
 
+/* Undoes a record. 0, -ESRCH: the process has ended, or -errno with a sentence. */
+static int undo(const struct gp_undo_entry *e, struct gp_error *err)
+{
+	int r = gp_record_undo_within(e, UNDO_NS, err);
+
+	if (r == -ENOTSUP && !gp_record_process_lives(e))
+		return -ESRCH;
+	if (!r || r == -ESRCH)
+		return r;
+	/* If the record is damaged or of another build, at least the queues are released. */
+	if ((r == -EINVAL || r == -ENOTSUP) && release_everywhere(e->undo.pid, NULL) > 0)
+		return 0;
+	if (r == -ENOTSUP)
+		return gp_fail(err, r,
+			       "the record of process %d is for back end '%s', which this build "
+			       "does not have",
+			       e->undo.pid, e->backend);
+	return gp_fail(err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
+}
+
+/* Also if the process has ended: a child may have its queues. */
 static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
 		   struct gp_outcome *o)
 {
-	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
-	struct gp_undo undo = undo_of(e);
+	struct gp_outcome_owner ended = name_owner(e->owner, GP_OWNER_ENDED);
 	struct gp_error err = {0};
-	int r;
+	int r = undo(e, &err);
 
-	/* Also if the process has ended: a child may have its queues. */
-	r = ops ? gp_backend_undo(ops, &undo, &err) : -ENOTSUP;
-	if (!ops && !gp_record_process_lives(e))
-		r = -ESRCH;
-	if (r == -ENOTSUP)
-		gp_fail(&err, r,
-			"the record of process %d is for back end '%s', which this build does not "
-			"have",
-			e->undo.pid, e->backend);
-	/* If the record cannot be applied, at least the queues are released. */
-	if (r && r != -ESRCH && release_everywhere(e->undo.pid, NULL) > 0)
-		r = 0;
 	if (r && r != -ESRCH) {
-		gp_fail(&err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
 		gp_outcome_failed(o, e->undo.pid, &err);
 		return;
 	}
@@ -188,15 +200,114 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	if (r)
 		o->stale++;
 	else
-		gp_outcome_released(o, e->undo.pid, e->owner);
+		gp_outcome_released(o, e->undo.pid, e->owner ? &ended : NULL);
 }
 
-/* A living owner sees the new epoch, or that its record is gone, and does not hold again. */
+/* A record of a living owner that was asked to release the task. */
+struct asked {
+	unsigned slot;
+	struct gp_undo_entry entry;
+	struct gp_outcome_owner owner;
+};
+
+/* Whether the owner has not dropped its record yet. A dropped record means that the owner has seen
+ * the release. */
+static bool is_there(const struct gp_undo_file *file, const struct asked *a)
+{
+	struct gp_undo_entry e;
+
+	return gp_undo_get(file, a->slot, &e) && e.undo.key == a->entry.undo.key &&
+	       e.undo.pid == a->entry.undo.pid && e.undo.start_time == a->entry.undo.start_time &&
+	       (e.claimed || (e.release_asked && e.owner == a->entry.owner));
+}
+
+/* Whether to wait for the owner. One that is stopped, frozen or silent does not answer. */
+static bool may_answer(const struct gp_undo_file *file, const struct asked *a)
+{
+	return is_there(file, a) &&
+	       gp_record_owner_state(file, a->slot, &a->entry) == GP_OWNER_RUNS;
+}
+
+static void wait_for_owners(const struct gp_undo_file *file, const struct asked *list, unsigned n)
+{
+	uint64_t until_ns = gp_monotonic_ns() + OWNER_NS;
+
+	for (unsigned i = 0; i < n; i++)
+		while (gp_monotonic_ns() < until_ns && may_answer(file, &list[i]))
+			usleep(PAUSE_US);
+}
+
+/*
+ * The owner lives and does not release the task: takes the task from it. The record stays, because
+ * the owner may continue in the middle of a hold. It then finds that the release was asked for.
+ */
+static void take(const struct gp_undo_file *file, struct asked *a, struct gp_outcome *o)
+{
+	enum gp_owner_state state = gp_record_owner_state(file, a->slot, &a->entry);
+	struct gp_undo_entry e = gp_record_to_take(&a->entry);
+	struct gp_error err = {0}, all = {0};
+	pid_t pid = e.undo.pid;
+	char name[32];
+	int r = undo(&e, &err);
+
+	a->owner.state = state == GP_OWNER_RUNS ? GP_OWNER_DEAF : state;
+	if (r == -ESRCH) {
+		o->stale++;
+	} else if (!r) {
+		gp_outcome_released(o, pid, &a->owner);
+	} else {
+		gp_fail(&all, r,
+			"process %d (%s) may still be held by process %d (%s), which %s; run kill "
+			"-9 "
+			"%d, then gpreempt resume %d: %s",
+			pid, gp_process_name(pid, name, sizeof name), e.owner, a->owner.name,
+			gp_owner_state_text(a->owner.state), e.owner, pid, err.text);
+		gp_outcome_failed(o, pid, &all);
+	}
+}
+
+/* Reports what became of the request. */
+static void finish(struct gp_undo_file *file, struct asked *a, struct gp_outcome *o)
+{
+	struct gp_undo_entry e;
+
+	if (is_there(file, a) && gp_undo_owner_lives(&a->entry))
+		take(file, a, o);
+	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
+		replay(file, a->slot, &e, o);
+	else if (gp_record_process_lives(&a->entry))
+		gp_outcome_released(o, a->entry.undo.pid, &a->owner);
+	else
+		o->stale++;
+}
+
+/* Asks the living owners, and undoes the records of the others. Returns the number of asked. */
+static unsigned begin_replay(struct gp_undo_file *file, struct asked *list, struct gp_outcome *o)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
+			continue;
+		if (o->daemon && e.owner == o->daemon && !daemon_failure(o, e.undo.pid)) {
+			report_scheduled(o, e.undo.pid);
+		} else if (!gp_undo_owner_lives(&e)) {
+			replay(file, i, &e, o);
+		} else {
+			gp_undo_ask_release(file, i, &e);
+			list[n++] = (struct asked){
+				.slot = i, .entry = e, .owner = name_owner(e.owner, GP_OWNER_RUNS)};
+		}
+	}
+	return n;
+}
+
 static int replay_records(struct gp_outcome *o, struct gp_error *err)
 {
+	static struct asked list[GP_UNDO_SLOTS];
 	struct gp_undo_file *file;
-	struct gp_undo_entry e;
-	unsigned done = 0;
+	unsigned n;
 	int r = gp_undo_open(&file, false, err);
 
 	if (r == -ENOENT) {
@@ -205,35 +316,15 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 	}
 	if (r)
 		return r;
-	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
-		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
-			continue;
-		if (o->daemon && e.owner == o->daemon) {
-			report_scheduled(o, e.undo.pid);
-			continue;
-		}
-		if (!done++)
-			gp_undo_bump(file);
-		replay(file, i, &e, o);
-	}
-	if (done)
+	n = begin_replay(file, list, o);
+	gp_undo_bump(file); /* the owners look at their records */
+	wait_for_owners(file, list, n);
+	for (unsigned i = 0; i < n; i++)
+		finish(file, &list[i], o);
+	if (n)
 		gp_undo_bump(file);
 	gp_undo_close(file);
 	return 0;
-}
-
-/* Whether a queue is visibly held or has a tiny slice. */
-static bool looks_changed(const struct gp_task_ref *ref)
-{
-	struct gp_queue *queue;
-	int n = gp_task_ref_queues(ref, false, &queue, NULL);
-	bool changed = false;
-
-	for (int i = 0; i < n; i++)
-		changed |= queue[i].held || (!queue[i].copies && queue[i].slice_us &&
-					     queue[i].slice_us <= GP_TINY_SLICE_US);
-	free(queue);
-	return changed;
 }
 
 /* The tasks of one process. Always asks for a release: not every driver tells that a queue is
@@ -248,14 +339,14 @@ static void release_process(const struct gp_task_ref *ref, int n, struct gp_outc
 	if (gp_outcome_is_done(o, pid))
 		return;
 	for (int i = 0; i < n; i++)
-		changed |= looks_changed(&ref[i]);
+		changed |= gp_task_ref_looks_changed(&ref[i]);
 	r = release_everywhere(pid, &err);
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* the process has ended */
 	if (r < 0) {
 		gp_outcome_failed(o, pid, &err);
 	} else if (changed) {
-		gp_outcome_released(o, pid, 0);
+		gp_outcome_released(o, pid, NULL);
 	} else {
 		o->unchanged++;
 		gp_outcome_note(o, pid);
@@ -351,6 +442,7 @@ static int run(int argc, char **argv)
 	/* Goes on if the records cannot be read: queues can be released without them. */
 	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.foreign_daemon))
 		outcome.exit = gp_cli_fail(&err);
+	report_failures(&outcome);
 	release_unrecorded(&outcome);
 	gp_outcome_end(&outcome);
 	free(outcome.done);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/error.h"
+#include "hold/replay.h"
 
 struct json_object;
 
@@ -28,8 +28,16 @@ struct gp_outcome {
 bool gp_outcome_is_done(const struct gp_outcome *o, pid_t pid);
 /* Marks a process as reported. */
 void gp_outcome_note(struct gp_outcome *o, pid_t pid);
-/* `owner` 0: the process that held it is not known. */
-void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner);
+
+/* The process that held another. The name is read before the release, which may end the process. */
+struct gp_outcome_owner {
+	pid_t pid;
+	char name[32];
+	enum gp_owner_state state; /* GP_OWNER_RUNS: it released the process */
+};
+
+/* `owner` NULL: the process that held it is not known. */
+void gp_outcome_released(struct gp_outcome *o, pid_t pid, const struct gp_outcome_owner *owner);
 void gp_outcome_failed(struct gp_outcome *o, pid_t pid, const struct gp_error *err);
 
 void gp_outcome_begin(struct gp_outcome *o);

@@ -32,24 +32,27 @@ void gp_outcome_note(struct gp_outcome *o, pid_t pid)
 	o->done[o->n++] = pid;
 }
 
-static void print_released(const struct gp_outcome *o, pid_t pid, const char *name, pid_t owner)
+static void print_released(const struct gp_outcome *o, pid_t pid, const char *name,
+			   const struct gp_outcome_owner *owner)
 {
-	char owner_name[32];
-
 	if (!owner)
 		printf("released %d (%s)\n", pid, name);
-	else if (!gp_process_start_time(owner))
+	else if (owner->state == GP_OWNER_ENDED)
 		printf("released %d (%s), left held by process %d, which has ended\n", pid, name,
-		       owner);
-	else if (owner == o->daemon)
-		printf("released %d (%s); %s (%d) schedules it again\n", pid, name,
-		       gp_process_name(owner, owner_name, sizeof owner_name), owner);
+		       owner->pid);
+	else if (owner->state != GP_OWNER_RUNS)
+		printf("released %d (%s), which %d (%s) held; that process %s, and its undo record "
+		       "stays\n",
+		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
+	else if (owner->pid == o->daemon)
+		printf("released %d (%s); %s (%d) schedules it again\n", pid, name, owner->name,
+		       owner->pid);
 	else
-		printf("released %d (%s), which %d (%s) held\n", pid, name, owner,
-		       gp_process_name(owner, owner_name, sizeof owner_name));
+		printf("released %d (%s), which %d (%s) held\n", pid, name, owner->pid,
+		       owner->name);
 }
 
-void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner)
+void gp_outcome_released(struct gp_outcome *o, pid_t pid, const struct gp_outcome_owner *owner)
 {
 	struct json_object *process;
 	char name[32];
@@ -66,7 +69,7 @@ void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner)
 	process = json_object_new_object();
 	gp_field_put(process, "pid", (uint64_t)pid);
 	gp_field_put_text(process, "name", name);
-	gp_field_put_known(process, "owner", (uint64_t)owner);
+	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
 	json_object_array_add(o->list, process);
 }
 

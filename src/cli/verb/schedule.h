@@ -52,7 +52,7 @@ struct gp_scheduled {
 	bool ready;
 	bool complained; /* a task that cannot be held was reported */
 	bool warned;     /* a task whose activity is not visible was reported */
-	bool failed;     /* no task could be held */
+	bool failed;     /* actions failed and none took effect */
 	atomic_int over; /* 0: runs; 1: another process released all tasks; -errno */
 };
 

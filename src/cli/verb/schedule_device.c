@@ -36,14 +36,21 @@ static int before_change(void *arg, const struct gp_undo *undo)
 		return slot;
 	for (unsigned i = 0; i < s->nslots; i++)
 		if (s->slot[i] == slot)
-			return 0;
+			return slot;
 	if (s->nslots == GP_NAMED_MAX)
 		return -ENOSPC;
 	s->slot[s->nslots++] = slot;
-	return 0;
+	return slot;
 }
 
-/* Whether another process replayed our records: then all tasks are released and stay so. */
+/* The keeper releases the tasks if this thread hangs or is frozen. */
+static void send_heartbeat(const struct gp_scheduled *s, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < s->nslots; i++)
+		gp_undo_record_heartbeat(s->undo, (unsigned)s->slot[i], now_ns);
+}
+
+/* Whether another process asks for the release of a task: then all tasks are released. */
 static bool is_resumed(const struct gp_scheduled *s)
 {
 	struct gp_undo_entry e;
@@ -51,9 +58,17 @@ static bool is_resumed(const struct gp_scheduled *s)
 	if (gp_undo_epoch(s->undo) == s->epoch)
 		return false;
 	for (unsigned i = 0; i < s->nslots; i++)
-		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.owner != getpid())
+		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.owner != getpid() ||
+		    e.release_asked)
 			return true;
 	return false;
+}
+
+static uint64_t epoch(void *arg)
+{
+	const struct gp_scheduled *s = arg;
+
+	return gp_undo_epoch(s->undo);
 }
 
 /* Whether every named task is as the plan wants it. */
@@ -119,7 +134,7 @@ static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct gp_scheduled *s = arg;
 
-	(void)now_ns;
+	send_heartbeat(s, now_ns);
 	if (is_resumed(s))
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)
@@ -190,6 +205,7 @@ int gp_schedule_begin(struct gp_scheduled *s, struct gp_error *err)
 		.gpu = s->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.epoch = epoch,
 		.arg = s,
 		.decide_clock = &gp_clock_thread_cpu,
 	};

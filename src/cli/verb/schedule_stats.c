@@ -97,16 +97,32 @@ static struct json_object *to_json(const struct gp_scheduled *s)
 	return o;
 }
 
-void gp_schedule_report(struct gp_scheduled *s, FILE *out, struct json_object *list)
+/* Whether no action took effect: every attempt failed. */
+static bool is_without_effect(const struct gp_scheduled *s)
 {
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	struct gp_task_stats t;
+
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		if (t.held_ns || t.slice_us)
+			return false;
+	return stats->failures;
+}
+
+void gp_schedule_report(struct gp_scheduled *s, FILE *out, struct json_object *list)
+{
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
 
 	if (list)
 		json_object_array_add(list, to_json(s));
 	else
 		print_table(out, s);
-	s->failed = s->complained && !stats->holds;
+	s->failed = is_without_effect(s);
+	if (s->failed && !s->complained)
+		fprintf(stderr,
+			"gpreempt: no process could be held on %s; see the kernel log (dmesg) for "
+			"the cause\n",
+			s->gpu->info.name);
 	if (ejection)
 		fprintf(stderr, "gpreempt: policy %s was ejected: %s\n", ejection->policy->name,
 			ejection->text);

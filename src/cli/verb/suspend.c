@@ -96,18 +96,22 @@ static uint64_t held_for(const struct gp_hold *h)
 	return gp_monotonic_ns() - h->since_ns;
 }
 
-/* Drops tasks that have ended or that another process released. */
-static void drop_gone(struct gp_holds *holds)
+/* Drops tasks that have ended, and releases those whose release another process asks for. */
+static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 {
-	for (unsigned i = holds->n; i-- > 0;) {
-		struct gp_hold *h = &holds->hold[i];
-		bool ended = gp_hold_has_ended(holds, h);
+	int r = 0;
 
-		if (!ended && gp_hold_is_recorded(holds, h))
+	for (unsigned i = holds->n; i-- > 0 && !r;) {
+		struct gp_hold h = holds->hold[i];
+		bool ended = gp_hold_has_ended(holds, &holds->hold[i]);
+
+		if (!ended && gp_hold_is_recorded(holds, &h))
 			continue;
-		print_event(h, ended ? GP_HOLD_ENDED : GP_HOLD_RESUMED, held_for(h));
-		gp_holds_remove(holds, i, true);
+		r = gp_holds_remove(holds, i, err);
+		if (!r)
+			print_event(&h, ended ? GP_HOLD_ENDED : GP_HOLD_RESUMED, held_for(&h));
 	}
+	return r;
 }
 
 /* Holds tasks again that were released, or that have a new queue. */
@@ -143,9 +147,10 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 			break;
 		gp_holds_wait(holds, end_ns < now_ns + TICK_NS ? end_ns : now_ns + TICK_NS,
 			      gp_stop_fd());
-		drop_gone(holds);
+		gp_holds_heartbeat(holds);
+		r = drop_gone(holds, err);
 		gp_holds_refresh(holds);
-		if (!gp_stop_asked())
+		if (!r && !gp_stop_asked())
 			r = hold_again(holds, err);
 		if (r == -ESRCH) { /* the process has ended; drop_gone reports it */
 			*err = (struct gp_error){0};

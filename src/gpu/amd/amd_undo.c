@@ -6,7 +6,10 @@
  *
  * The driver lets a tracer end a session. Since 6.12.103 the owner gives up its link at once, so
  * this process can become the tracer. Before, the owner is the tracer, and the driver lets any
- * process end sessions.
+ * process end sessions. A tracer that does not run also keeps the process stopped from its next
+ * signal on; only the end of the tracer helps then.
+ *
+ * An answer of the driver is not believed alone: without a session, a second DISABLE is an error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +19,10 @@
 #include "gpu/amd/amd_device.h"
 #include "gpu/amd/ptrace_link.h"
 
+#define END_TRIES     4
+#define STOP_LOOKS    10
+#define STOP_PAUSE_US 10000
+
 static bool is_thread_of(pid_t thread, pid_t pid)
 {
 	char path[64];
@@ -24,27 +31,53 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 	return thread && access(path, F_OK) == 0;
 }
 
-/* 0: the process has no session any more. */
-static int end(struct gp_amd_session *s, pid_t owner, struct gp_error *err)
+/* Ends the session, if there is one, and checks that none is left. */
+static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_error *err)
 {
-	int r;
+	int r = 0;
 
-	s->enabled = true;
-	r = gp_amd_session_end(s);
-	return r ? gp_fail(err, r,
-			   "the driver does not end the debug session of process %d with process "
-			   "%d (%s): its queues may stay suspended until process %d ends",
-			   s->pid, owner, gp_error_name(r), owner)
-		 : 0;
+	for (int i = 0; i < END_TRIES && r != -EINVAL; i++)
+		r = gp_kfd_disable(s->kfd, s->pid);
+	/* No session, or the process has ended or runs another program. */
+	if (r == -EINVAL || (r == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0))
+		return 0;
+	*err = (struct gp_error){0};
+	if (r >= 0)
+		return gp_fail(err, -EIO,
+			       "the driver accepts that process %d is released from process %d, "
+			       "but nothing changes",
+			       s->pid, owner);
+	return gp_fail(err, r, "process %d cannot be released from process %d: %s", s->pid, owner,
+		       gp_error_name(r));
+}
+
+/* Whether the process stays in a ptrace stop. A tracer that runs ends such a stop at once. */
+static bool is_kept_stopped(pid_t pid)
+{
+	for (int i = 0; i < STOP_LOOKS; i++) {
+		if (gp_process_state(pid) != 't')
+			return false;
+		usleep(STOP_PAUSE_US);
+	}
+	return true;
 }
 
 /* Ends a session of the owner's thread only; the session of a debugger must stay. */
-static int end_without_link(struct gp_amd_session *s, pid_t owner, int code, struct gp_error *err)
+static int end_without_link(const struct gp_amd_session *s, pid_t owner, int code,
+			    struct gp_error *err)
 {
+	int r;
+
 	if (!is_thread_of(gp_amd_tracer_of(s->pid), owner))
 		return code;
+	r = end_session(s, owner, err);
+	if (r || !is_kept_stopped(s->pid))
+		return r;
 	*err = (struct gp_error){0};
-	return end(s, owner, err);
+	return gp_fail(
+		err, -EBUSY,
+		"process %d stays stopped: process %d traces it and does not let it continue",
+		s->pid, owner);
 }
 
 static int take_from(const struct gp_undo *undo, struct gp_error *err)
@@ -57,9 +90,8 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 	s.kfd = kfd;
 	r = kfd < 0 ? kfd : gp_amd_link(&s, &why);
 	if (!r) {
-		if (gp_kfd_has_session(kfd, s.pid)) /* or it is not known */
-			r = end(&s, undo->owner, &why);
-		s.enabled = false;
+		r = end_session(&s, undo->owner, &why);
+		s.enabled = true; /* the runtime of the process may wait for an answer */
 		gp_amd_session_close(&s);
 	} else if (kfd >= 0) {
 		r = end_without_link(&s, undo->owner, r, &why);

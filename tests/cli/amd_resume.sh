@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt resume and doctor on the emulated AMD driver, beside a holder that lives and does not
+# release: what they say is true, and the record stays until the release was seen.
+set -u
+# shellcheck source=tests/cli/amd.bash
+. "$SRC/tests/cli/amd.bash"
+# shellcheck source=tests/cli/freezer.bash
+. "$SRC/tests/cli/freezer.bash"
+begin_kfd --gpu mi300x
+trap 'thaw 2>/dev/null; end_jobs; remove_freezer; stop_kfd_emu; rm -rf "$work"' EXIT
+
+start_kfd_load --queues 2
+load=$LOAD
+held_by="process $load (kfd-load) may still be held by process"
+
+# The holder's RESUME is never answered: the process is taken from it, and the record stays.
+suspend_in_background hangs "$load"
+kfd_emu 'delay resume_queues 8s 1000'
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume and a driver that does not answer the holder'
+[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process has no heartbeat, and its undo record stays" ]] ||
+	fail "a holder that hangs: '$out'"
+is_running "$load" || fail 'it says released, and the process is held'
+makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'
+[[ $(records) == 1 ]] || fail 'the record of a holder that hangs is gone'
+kfd_emu clear_faults
+kill -9 "$JOB"
+wait "$JOB" 2>/dev/null
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all after the end of a holder that hung'
+[[ $(records) == 0 ]] || fail 'the record of a dead holder stays'
+
+# Nothing helps: exit 1 names the process and the holder, again and again, and so does doctor.
+suspend_in_background refused "$load"
+kill -STOP "$JOB"
+kfd_emu 'errno disable 5 1000'
+for _ in 1 2; do
+	try "$GPREEMPT" resume "$load"
+	exits 1 "gpreempt: $held_by $JOB (gpreempt), which is stopped by a signal or a debugger; run kill -9 $JOB, then gpreempt resume $load: *" \
+		'resume and a driver that refuses'
+	[[ $out == '' ]] || fail "it says '$out', and nothing was released"
+	is_held "$load" || fail 'released: this tests nothing'
+	[[ $(records) == 1 ]] || fail 'the record is gone although nothing was released'
+done
+try "$GPREEMPT" doctor
+[[ $out == *warning*"process $load (kfd-load)"*"process $JOB (gpreempt)"*'is stopped by a signal or a debugger'* ]] ||
+	fail "doctor does not name a stopped process and its holder: $out"
+kfd_emu clear_faults
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume when the driver answers again'
+is_running "$load" || fail 'the last resume left it held'
+kill -CONT "$JOB"
+wait "$JOB" || fail "a holder that goes on: exit $?"
+said refused 'was released by another process' || fail "the holder said: $(<"$work/refused")"
+[[ $(records) == 0 ]] || fail 'the holder that goes on does not drop its record'
+
+# A frozen holder looks like one that sleeps.
+if can_freeze; then
+	suspend_in_background frozen "$load"
+	freeze "$JOB" || fail 'not frozen'
+	try "$GPREEMPT" doctor
+	[[ $out == *warning*"process $load (kfd-load)"*"process $JOB (gpreempt)"*'is frozen by its cgroup'* ]] ||
+		fail "doctor does not name a frozen holder: $out"
+	try "$GPREEMPT" resume "$load"
+	exits 0 '' 'resume and a frozen holder'
+	[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is frozen by its cgroup, and its undo record stays" ]] ||
+		fail "a frozen holder: '$out'"
+	is_running "$load" || fail 'it says released, and the process is held by a frozen one'
+	makes_progress "$load" || fail 'no progress beside a frozen holder'
+	thaw
+	wait "$JOB" || fail "a holder that was frozen: exit $?"
+	said frozen 'was released by another process' || fail "a frozen holder said: $(<"$work/frozen")"
+	is_running "$load" || fail 'a holder that was frozen holds again'
+	[[ $(records) == 0 ]] || fail 'the record of a holder that was frozen stays'
+else
+	echo 'skipped: no cgroup v2 can be made and frozen here'
+fi
+ends_right "$load"
+finish
