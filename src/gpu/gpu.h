@@ -119,11 +119,17 @@ enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
 
 /* The state of one attached task at one instant. */
 struct gp_observation {
-	uint32_t handle;          /* in */
-	uint32_t known;           /* GP_KNOWN_*; the engine sets WAITED, a back end never does */
-	bool active;              /* has unfinished work, on the hardware or waiting for it */
-	bool running;             /* is on the hardware now */
-	bool held;                /* its queues are kept off the hardware */
+	uint32_t handle; /* in */
+	uint32_t known;  /* GP_KNOWN_*; the engine sets WAITED, a back end never does */
+	bool active;     /* has unfinished work, on the hardware or waiting for it */
+	bool running;    /* is on the hardware now */
+	bool held;       /* its queues are kept off the hardware, as the driver confirmed */
+	/* The last hold or release failed: the task may be held or not, whatever `held` says. It is
+	 * neither reported as held nor as released until a later action has an answer. */
+	bool unsure;
+	/* The driver confirmed the last hold or release, but the back end still looks for activity
+	 * that proves it or disproves it. Ends within about a second. */
+	bool unproven;
 	uint8_t under_way;        /* GP_UNDER_WAY_*: a hold or release, a slice */
 	int32_t failed;           /* result of the last action that was under way: 0 or -errno */
 	uint32_t driver_code;     /* the driver's code for `failed` */

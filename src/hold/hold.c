@@ -10,9 +10,12 @@
 #include "base/process.h"
 #include "hold/replay.h"
 
-#define ANSWER_NS (10 * GP_NS_PER_S)  /* a driver call that takes longer counts as hung */
-#define RECORD_NS (5 * GP_NS_PER_S)   /* for a back end to describe how to undo */
-#define PAUSE_NS  (20 * GP_NS_PER_MS) /* between two observations of a device without events */
+#define ANSWER_NS    (10 * GP_NS_PER_S) /* a driver call that takes longer counts as hung */
+#define AGAIN_NS     (5 * GP_NS_PER_S)  /* a release that fails is repeated for so long */
+#define AGAIN_MIN_NS (1 * GP_NS_PER_MS) /* before the first repetition; doubled each time */
+#define AGAIN_MAX_NS (500 * GP_NS_PER_MS)
+#define RECORD_NS    (5 * GP_NS_PER_S)   /* for a back end to describe how to undo */
+#define PAUSE_NS     (20 * GP_NS_PER_MS) /* between two observations of a device without events */
 
 static uint64_t now(void)
 {
@@ -63,6 +66,7 @@ static void observe(struct gp_hold *h)
 	}
 	if (o.known & GP_KNOWN_HELD)
 		h->held = o.held;
+	h->confirmed = (o.known & GP_KNOWN_HELD) && !h->asked && !o.unsure && !o.unproven;
 }
 
 void gp_holds_refresh(struct gp_holds *holds)
@@ -201,7 +205,7 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 	for (unsigned i = 0; i < holds->n && !r; i++) {
 		struct gp_hold *h = &holds->hold[i];
 
-		if (!h->attached || h->ref.device != device || (hold && h->held))
+		if (!h->attached || h->ref.device != device || (hold && h->held && !h->last.unsure))
 			continue;
 		h->asked_ns = at_ns;
 		action[n].handle = h->handle;
@@ -218,12 +222,19 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 	return r;
 }
 
-static bool any_asked(const struct gp_holds *holds)
+/* Whether the driver has not answered yet, or the answer has not been proven yet. */
+static bool any_open(const struct gp_holds *holds)
 {
 	for (unsigned i = 0; i < holds->n; i++)
-		if (holds->hold[i].asked)
+		if (holds->hold[i].asked || holds->hold[i].last.unproven)
 			return true;
 	return false;
+}
+
+/* An accepted action has failed if the device shows another state, or does not know it. */
+static bool is_disproved(const struct gp_hold *h, bool hold)
+{
+	return h->last.unsure || ((h->last.known & GP_KNOWN_HELD) && h->held != hold);
 }
 
 /* Evaluates the answer for one task. Releasing a task of an ended process succeeds. */
@@ -235,6 +246,8 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 		h->asked = false;
 		h->status = -ETIMEDOUT;
 	}
+	if (!h->status && is_disproved(h, hold))
+		h->status = h->last.failed ? h->last.failed : -EIO;
 	if (h->status == -ESRCH && !hold)
 		h->status = 0;
 	if (!h->status) {
@@ -259,7 +272,8 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 		r = ask_device(holds, i, hold);
 	if (r == -ENOMEM)
 		return gp_fail(err, r, "not enough memory");
-	while (any_asked(holds) && now() < until_ns) {
+	gp_holds_refresh(holds);
+	while (any_open(holds) && now() < until_ns) {
 		gp_holds_wait(holds, until_ns, -1);
 		gp_holds_refresh(holds);
 	}
@@ -278,9 +292,22 @@ int gp_holds_hold(struct gp_holds *holds, struct gp_error *err)
 	return switch_all(holds, true, err);
 }
 
+/* Releases are repeated: a task that stays held does no work. */
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
 {
-	return switch_all(holds, false, err);
+	uint64_t until_ns = now() + AGAIN_NS, pause_ns = AGAIN_MIN_NS;
+
+	for (;;) {
+		struct gp_error why = {0};
+		int r = switch_all(holds, false, &why);
+
+		if (!r)
+			return 0;
+		if (r == -ENOMEM || now() >= until_ns)
+			return gp_fail(err, r, "%s", why.text);
+		gp_holds_wait(holds, now() + pause_ns, -1);
+		pause_ns = pause_ns < AGAIN_MAX_NS ? 2 * pause_ns : AGAIN_MAX_NS;
+	}
 }
 
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)

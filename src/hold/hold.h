@@ -17,7 +17,10 @@ struct gp_hold {
 	int slot;  /* slot of its undo record; -1: none */
 	int pidfd; /* -1: not known */
 
-	bool held;  /* as last observed */
+	bool held; /* as last observed */
+	/* `held` is what the device shows now. False: the last action is under way, has failed or
+	 * has not been proven yet, or this device does not show holds. */
+	bool confirmed;
 	bool asked; /* an action was requested and has not ended */
 	int status; /* result of the last action: 0 or -errno */
 	uint32_t driver_code;
@@ -42,7 +45,9 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 
 /*
  * Holds the tasks that are not held, or releases all tasks: one call to each device, then waits
- * until every task has an answer. Returns 0, or -errno of the first task that failed.
+ * until the effect on every task was observed (or the driver's answer, on a device that does not
+ * show holds: `confirmed` is false then). A release that fails is repeated for a few seconds.
+ * Returns 0, or -errno of the first task that failed.
  */
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
