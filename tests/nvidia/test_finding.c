@@ -65,7 +65,7 @@ static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
 
 	assert_int_equal(emu_control(&w->emu, "reset_counts"), 0);
 	assert_int_equal(gp_rm_open(&rm, NULL), 0);
-	assert_int_equal(gp_nv_target_open(&t, pid, NULL), 0);
+	assert_int_equal(gp_nv_target_open(&t, pid, NULL, NULL), 0);
 	assert_int_equal(gp_nv_target_borrow(&t), 0);
 	gp_nv_search_begin(&t, gp_rm_newest(&rm));
 	gp_nv_search(&t, 4096, true);

@@ -43,10 +43,12 @@ struct gp_nv_process {
 	uint32_t split[GP_NV_SPLITS_MAX]; /* queues that are tasks of their own */
 	bool settled;                     /* its groups have their final slice, see is_settled */
 	bool computes;                    /* RM lists it, or has no list and a command named it */
+	bool files_changed;               /* new control files were listed */
 	bool searching;                   /* not all client indices were searched */
 	uint64_t search_ns;               /* when to continue the search */
 	bool touched;                     /* gpreempt changed it: it is examined more often */
 	bool verify;                      /* read back the effect of the last hold or release */
+	unsigned heir_sweep;              /* the sweep that looks for its heirs; 0: it lives */
 	unsigned rescans;
 	uint64_t rescan_ns; /* when to examine it next */
 };
@@ -136,13 +138,16 @@ struct gp_nv_gpu {
 	/* Processes that could not be added: pid -> number of open files at that time; for those
 	 * that RM lists, pid | 1 << 32 -> start time. */
 	struct gp_table examined;
-	bool has_pids; /* RM lists the computing processes: few sweeps are needed */
-	unsigned sweeps;
-	pid_t *to_sweep; /* the processes of this sweep */
+	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
+	unsigned sweeps;      /* begun */
+	bool sweep_urgent;    /* a process waits for its heirs */
+	unsigned sweeps_done; /* the number of the last complete one */
+	pid_t *to_sweep;      /* the processes of this sweep */
 	unsigned nto_sweep, next_to_sweep, to_sweep_capacity;
-	uint64_t sweep_ns;      /* when to begin the next sweep */
-	uint64_t drop_ended_ns; /* when to look next for processes that have ended */
-	uint64_t pids_ns;       /* when to ask RM next for the computing processes */
+	struct gp_nv_listing listing; /* of the process that the sweep examines now */
+	uint64_t sweep_ns;            /* when to begin the next sweep */
+	uint64_t drop_ended_ns;       /* when to look next for processes that have ended */
+	uint64_t pids_ns;             /* when to ask RM next for the computing processes */
 
 	/* Sampler thread only. */
 	struct gp_ctxsw ctxsw;
@@ -183,9 +188,9 @@ struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key);
 /* Does the next housekeeping step that is due; false: none is. */
 bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns);
 uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d);
-/* Called before ended processes are dropped: a forked child may have inherited the queues. */
-void gp_nv_find_new_owners(struct gp_nv_gpu *d);
-void gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p);
+/* A process has ended. A forked child may have inherited its queues, so a changed process is
+ * dropped only after a sweep. false: the sweep is not complete; call again. */
+bool gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p);
 /* After an action. A failed one may mean that the group is gone: examines the process at once. */
 void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool verify);
 void gp_nv_forget_processes(struct gp_nv_gpu *d);

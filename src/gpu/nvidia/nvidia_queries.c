@@ -11,8 +11,8 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 
 	call->question.result = 0;
 	if (!p) {
-		call->question.result =
-			gp_nv_add_process(d, call->pid, gp_nv_may_compute(d, call->pid), call->err);
+		call->question.result = gp_nv_add_process(
+			d, call->pid, gp_nv_may_compute(d, call->pid), NULL, call->err);
 		if (call->question.result)
 			return NULL;
 		p = d->process[d->nprocesses - 1];

@@ -121,7 +121,7 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct record *r,
 			    struct gp_error *err)
 {
-	int code = gp_nv_target_open(t, pid, err);
+	int code = gp_nv_target_open(t, pid, NULL, err);
 
 	if (code)
 		return code;
@@ -164,7 +164,7 @@ static int try_heir(void *arg, pid_t pid)
 	struct heir *h = arg;
 	struct gp_nv_target t;
 
-	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL))
+	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL, NULL))
 		return 0;
 	if (!gp_nv_target_borrow(&t)) {
 		h->found = has_recorded_group(&t, h->record);

@@ -25,21 +25,37 @@ static uint64_t open_files(pid_t pid)
 	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
 }
 
-static int examine_pid(void *arg, pid_t pid)
+/* Whether the process is to be examined in this sweep. */
+static bool is_of_interest(struct gp_nv_gpu *d, pid_t pid, uint64_t files)
 {
-	struct gp_nv_gpu *d = arg;
-	uint64_t files, before;
+	uint64_t before;
 
 	if (pid == d->self || gp_nv_find_pid(d, pid))
-		return 0;
-	files = open_files(pid);
+		return false;
 	if (files && gp_table_get(&d->examined, (uint64_t)pid, &before) && before == files)
-		return 0;
-	if (gp_process_is_our_fork(pid))
-		return 0;
-	if (gp_nv_add_process(d, pid, false, NULL) && files)
+		return false;
+	return !gp_process_is_our_fork(pid);
+}
+
+/* Examines a process until the given time. false: not complete, call again. */
+static bool examine_pid(struct gp_nv_gpu *d, pid_t pid, uint64_t until_ns)
+{
+	struct gp_nv_listing *l = &d->listing;
+	uint64_t files = open_files(pid);
+	int r = 0;
+
+	if (!l->dir && !is_of_interest(d, pid, files))
+		return true;
+	if (!l->dir)
+		r = gp_nv_listing_begin(l, pid);
+	if (!r && gp_nv_listing_step(l, until_ns))
+		return false;
+	if (!r && !gp_nv_find_pid(d, pid)) /* RM may have listed it meanwhile */
+		r = l->n ? gp_nv_add_process(d, pid, false, l, NULL) : -ENODEV;
+	if (r && files)
 		gp_table_put(&d->examined, (uint64_t)pid, files);
-	return 0;
+	gp_nv_listing_end(l);
+	return true;
 }
 
 static int note_pid(void *arg, pid_t pid)
@@ -63,6 +79,9 @@ static int note_pid(void *arg, pid_t pid)
 static void end_sweep(struct gp_nv_gpu *d)
 {
 	d->nto_sweep = d->next_to_sweep = 0;
+	d->sweeps_done = d->sweeps;
+	d->sweep_urgent = false;
+	d->drop_ended_ns = 0; /* heirs are known now */
 	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
 	pthread_mutex_lock(&d->requests.lock);
@@ -89,7 +108,7 @@ static void sweep_step(struct gp_nv_gpu *d)
 	uint64_t until_ns = gp_monotonic_ns() + SWEEP_STEP_NS;
 
 	while (d->next_to_sweep < d->nto_sweep && gp_monotonic_ns() < until_ns)
-		examine_pid(d, d->to_sweep[d->next_to_sweep++]);
+		d->next_to_sweep += examine_pid(d, d->to_sweep[d->next_to_sweep], until_ns);
 	if (d->next_to_sweep == d->nto_sweep)
 		end_sweep(d);
 }
@@ -104,11 +123,16 @@ bool gp_nv_sweep_some(struct gp_nv_gpu *d, uint64_t now_ns)
 	return true;
 }
 
-void gp_nv_sweep_all(struct gp_nv_gpu *d)
+bool gp_nv_sweep_since(struct gp_nv_gpu *d, unsigned *sweep)
 {
-	begin_sweep(d);
-	while (d->nto_sweep)
-		sweep_step(d);
+	if (!*sweep)
+		*sweep = d->sweeps + 1;
+	if (d->sweeps_done >= *sweep)
+		return true;
+	d->sweep_urgent = true;
+	if (!d->nto_sweep)
+		d->sweep_ns = 0;
+	return false;
 }
 
 /* A process that could not be added (no permission) is not tried again. */
@@ -120,7 +144,7 @@ static bool try_to_add(struct gp_nv_gpu *d, pid_t pid)
 	if (pid <= 0 || pid == d->self || !start_time ||
 	    (gp_table_get(&d->examined, key, &before) && before == start_time))
 		return false;
-	if (!gp_nv_add_process(d, pid, true, NULL))
+	if (!gp_nv_add_process(d, pid, true, NULL, NULL))
 		return true;
 	gp_table_put(&d->examined, key, start_time);
 	return false;

@@ -17,6 +17,7 @@
 #define VERIFY_NS         (2 * GP_NS_PER_MS) /* after an action; the next action goes first */
 #define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
 #define SEARCH_STEP       256                /* indices between two checks for other work */
+#define LISTING_STEP_NS   (GP_NS_PER_MS / 2)
 
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
 {
@@ -199,7 +200,8 @@ static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indice
 	note_sharer(d, p);
 }
 
-int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
+int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_nv_listing *listing,
+		      struct gp_error *err)
 {
 	struct gp_nv_process **list =
 		realloc(d->process, (d->nprocesses + 1) * sizeof(struct gp_nv_process *));
@@ -213,7 +215,7 @@ int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_e
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return -ENOMEM;
-	r = gp_nv_target_open(&p->target, pid, err);
+	r = gp_nv_target_open(&p->target, pid, listing, err);
 	if (!r) {
 		r = gp_nv_target_borrow(&p->target);
 		if (r == -EPERM || r == -EACCES)
@@ -273,10 +275,12 @@ void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns)
 {
 	bool full = ++p->rescans % RESCANS_PER_FULL == 0 || !p->rescan_ns;
-	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL), changed;
+	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL), changed = p->files_changed;
 
 	p->rescan_ns = gp_time_add(now_ns, p->touched ? RESCAN_TOUCHED_NS : RESCAN_NS);
-	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
+	p->files_changed = false;
+	if (full || !had)
+		changed |= gp_nv_target_refresh_files(&p->target, now_ns + LISTING_STEP_NS);
 	if (gp_nv_target_borrow(&p->target))
 		return;
 	/* A new client has a new file, or belongs to a program that is starting. */
@@ -303,6 +307,15 @@ void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool with_verify)
 		p->rescan_ns = soon_ns;
 }
 
+/* Continues a list of files that was not complete after its first step. */
+static void list_on(struct gp_nv_process *p, uint64_t until_ns)
+{
+	if (!gp_nv_target_refresh_files(&p->target, until_ns))
+		return;
+	p->files_changed = true;
+	p->rescan_ns = gp_monotonic_ns();
+}
+
 static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL);
@@ -322,6 +335,10 @@ static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 
 void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
+	if (p->target.listing.dir) {
+		list_on(p, GP_NEVER);
+		gp_nv_refresh(d, p, gp_monotonic_ns());
+	}
 	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
 		search_on(d, p);
 }
@@ -331,7 +348,7 @@ void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t
 	bool shares = false;
 
 	p->rescan_ns = gp_time_add(now_ns, RESCAN_NS);
-	gp_nv_target_refresh_files(&p->target);
+	gp_nv_target_refresh_files(&p->target, now_ns + LISTING_STEP_NS);
 	if (gp_nv_target_borrow(&p->target))
 		return;
 	gp_nv_rescan(&p->target, true);
@@ -349,7 +366,7 @@ bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	if (gp_nv_list_computing(d, now_ns))
 		return true;
-	if (!d->swept) /* the first scan() waits for the first sweep */
+	if (!d->swept || d->sweep_urgent) /* the first scan() waits for the first sweep */
 		return gp_nv_sweep_some(d, now_ns);
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct gp_nv_process *p = d->process[i];
@@ -359,6 +376,10 @@ bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 				gp_nv_refresh_sharer(d, p, now_ns);
 			else
 				gp_nv_refresh(d, p, now_ns);
+			return true;
+		}
+		if (p->target.listing.dir) {
+			list_on(p, now_ns + LISTING_STEP_NS);
 			return true;
 		}
 		if (!p->leader && p->searching && now_ns >= p->search_ns) {
@@ -376,6 +397,8 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
 
+		if (p->target.listing.dir)
+			return 0;
 		if (!p->leader && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;
 		if (p->rescan_ns < next_ns)
@@ -411,17 +434,20 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 		}
 }
 
-/* A child with the same open file keeps the queues alive and replaces the parent. */
-static bool hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p)
+/* A child with the same open file; NULL: none is known. */
+static struct gp_nv_process *find_heir(struct gp_nv_gpu *d, const struct gp_nv_process *p)
 {
-	struct gp_nv_process *heir = NULL;
+	for (unsigned i = 0; i < d->nprocesses; i++)
+		if (d->process[i]->leader == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
+			return d->process[i];
+	return NULL;
+}
+
+/* The heir keeps the queues alive and replaces the parent. */
+static void hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p, struct gp_nv_process *heir)
+{
 	struct gp_nv_target target;
 
-	for (unsigned i = 0; i < d->nprocesses && !heir; i++)
-		if (d->process[i]->leader == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
-			heir = d->process[i];
-	if (!heir)
-		return false;
 	if (!gp_nv_target_borrow(&heir->target)) {
 		gp_nv_rescan(&heir->target, true);
 		gp_nv_target_give_back(&heir->target);
@@ -431,35 +457,28 @@ static bool hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	p->target = heir->target;
 	heir->target = target;
 	heir->leader = NULL;
+	p->heir_sweep = 0;
 	drop_process(d, heir);
-	return true;
 }
 
-void gp_nv_find_new_owners(struct gp_nv_gpu *d)
+bool gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	bool needed = false;
+	struct gp_nv_process *heir = p->leader ? NULL : find_heir(d, p);
 
-	for (unsigned i = 0; i < d->nprocesses; i++) {
-		const struct gp_nv_process *p = d->process[i];
-
-		needed |= p->touched && !p->leader && gp_pidfd_ended(p->target.pidfd);
-	}
-	if (needed)
-		gp_nv_sweep_all(d);
-}
-
-void gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p)
-{
-	if (p->leader || !hand_over(d, p)) {
+	if (!heir && !p->leader && p->touched && !gp_nv_sweep_since(d, &p->heir_sweep))
+		return false;
+	if (heir) {
+		hand_over(d, p, heir);
+		gp_nv_publish_process(d, p);
+	} else {
 		for (unsigned i = 0; i < d->nprocesses; i++)
 			if (d->process[i]->leader == p)
 				d->process[i]->leader = NULL;
 		drop_process(d, p);
-	} else {
-		gp_nv_publish_process(d, p);
 	}
 	gp_nv_publish_seen(d);
 	gp_nv_notify(d);
+	return true;
 }
 
 void gp_nv_forget_processes(struct gp_nv_gpu *d)
@@ -468,6 +487,7 @@ void gp_nv_forget_processes(struct gp_nv_gpu *d)
 		drop_process(d, d->process[0]);
 	free(d->process);
 	d->process = NULL;
+	gp_nv_listing_end(&d->listing);
 	gp_table_free(&d->examined);
 	free(d->to_sweep);
 }

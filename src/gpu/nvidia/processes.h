@@ -9,8 +9,9 @@
 
 struct gp_nv_process *gp_nv_find_pid(struct gp_nv_gpu *d, pid_t pid);
 
-/* Adds a process at the end of the list. 0 or -errno. */
-int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_error *err);
+/* Adds a process at the end of the list. `listing`: see gp_nv_target_open. 0 or -errno. */
+int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_nv_listing *listing,
+		      struct gp_error *err);
 
 /* Whether the process has a group that belongs to the task `queue`. */
 bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, uint32_t queue);
@@ -45,8 +46,9 @@ bool gp_nv_may_compute(struct gp_nv_gpu *d, pid_t pid);
  * under way. */
 bool gp_nv_sweep_some(struct gp_nv_gpu *d, uint64_t now_ns);
 
-/* Makes a complete sweep now. */
-void gp_nv_sweep_all(struct gp_nv_gpu *d);
+/* Whether a complete sweep began after the first call with this *sweep, which is 0 then. Begins one
+ * otherwise. */
+bool gp_nv_sweep_since(struct gp_nv_gpu *d, unsigned *sweep);
 
 /* When the next list or sweep is due. */
 uint64_t gp_nv_next_sweep_ns(const struct gp_nv_gpu *d);

@@ -31,22 +31,6 @@ static bool is_control(const struct stat *s)
 	return !stat(path, &ours) && ours.st_dev == s->st_dev && ours.st_ino == s->st_ino;
 }
 
-/*
- * Compares the text of the link first, because stat() of a file on a dead network mount hangs. The
- * text ends with the same name in every container, whatever directory the device is mounted in.
- */
-bool gp_rm_is_control_file(const char *link_text, const char *proc_path)
-{
-	const char *path = gp_rm_path(), *name = strrchr(path, '/');
-	size_t length = strlen(link_text), tail;
-	struct stat s;
-
-	name = name ? name : path;
-	tail = strlen(name);
-	return length >= tail && !strcmp(link_text + length - tail, name) && !stat(proc_path, &s) &&
-	       is_control(&s);
-}
-
 bool gp_rm_is_control_fd(int fd)
 {
 	struct stat s;

@@ -21,11 +21,8 @@
 /* /dev/nvidiactl, or the path in GPREEMPT_NVIDIACTL, which setuid programs ignore. */
 const char *gp_rm_path(void);
 
-/* Whether an open file of a process is the control file. `link_text` is the target of the link in
- * /proc/PID/fd, `proc_path` the path of that link. */
-bool gp_rm_is_control_file(const char *link_text, const char *proc_path);
-
-/* Whether a descriptor of this process is the control file. */
+/* Whether a descriptor of this process is the control file. Calls the file system of the file, see
+ * file_identity.h. */
 bool gp_rm_is_control_fd(int fd);
 
 /* One control call. Returns the status. After BUSY_RETRY the call is repeated for up to 5 ms. */

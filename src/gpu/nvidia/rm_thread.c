@@ -393,12 +393,10 @@ static bool answer(struct gp_nv_gpu *d)
 static void drop_ended(struct gp_nv_gpu *d)
 {
 	d->drop_ended_ns = now() + DROP_ENDED_NS;
-	gp_nv_find_new_owners(d);
 	for (unsigned i = 0; i < d->nprocesses; i++)
-		if (gp_pidfd_ended(d->process[i]->target.pidfd)) {
-			gp_nv_process_ended(d, d->process[i]);
+		if (gp_pidfd_ended(d->process[i]->target.pidfd) &&
+		    gp_nv_process_ended(d, d->process[i]))
 			i = (unsigned)-1;
-		}
 }
 
 /* Waits for a request, the end of a process, or the next housekeeping step. */

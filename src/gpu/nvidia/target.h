@@ -12,9 +12,11 @@
 #ifndef GP_GPU_NVIDIA_TARGET_H
 #define GP_GPU_NVIDIA_TARGET_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "gpu/gpu.h"
+#include "gpu/nvidia/file_identity.h"
 #include "gpu/nvidia/rm.h"
 
 #define GP_NV_SLICE_DEFAULT_US 2048 /* CUDA's default, measured on an H200 */
@@ -65,6 +67,24 @@ struct gp_nv_group {
 	uint32_t context_id[GP_NV_CHANNELS_MAX]; /* unique ids of the channels, see ctxsw.h */
 };
 
+/* A search for the control files of a process, in steps: a process can have a million open files.
+ * All zero: none is under way. */
+struct gp_nv_listing {
+	pid_t pid;
+	DIR *dir; /* NULL: the listing is complete */
+	unsigned n;
+	int file[GP_NV_FILES_MAX];
+	bool uses_cuda;
+	struct gp_nv_mounts mounts;
+};
+
+/* 0 or -errno. The caller calls gp_nv_listing_end in both cases. */
+int gp_nv_listing_begin(struct gp_nv_listing *l, pid_t pid);
+
+/* Continues until the given time. true: not complete yet. */
+bool gp_nv_listing_step(struct gp_nv_listing *l, uint64_t until_ns);
+void gp_nv_listing_end(struct gp_nv_listing *l);
+
 struct gp_nv_target {
 	pid_t pid;
 	uint64_t start_time;
@@ -73,6 +93,9 @@ struct gp_nv_target {
 	bool is_mps;    /* an MPS server: its groups run the work of many programs */
 	bool uses_cuda; /* has /dev/nvidia-uvm open: has, or will have, a compute group */
 
+	struct gp_nv_listing listing; /* the next list of files, while it is not complete */
+	struct gp_nv_mounts mounts;   /* of the files below */
+	bool distrusted;              /* it replaced a file while it was duplicated */
 	unsigned nfiles;
 	int file[GP_NV_FILES_MAX];     /* numbers in the target */
 	int borrowed[GP_NV_FILES_MAX]; /* duplicates in this process; -1 = none now */
@@ -86,13 +109,16 @@ struct gp_nv_target {
 	uint32_t searched;   /* number of indices searched, downwards from there */
 };
 
-/* Finds the process and its control files. -ESRCH: no such process; -ENODEV: it has none open;
- * -EPERM, -EACCES: no permission to examine it (err holds the reason). */
-int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_error *err);
+/* Finds the process and its control files. `listing`: a complete listing, or NULL to make one now.
+ * -ESRCH: no such process; -ENODEV: it has none open; -EPERM, -EACCES: no permission to examine it
+ * (err holds the reason). */
+int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_nv_listing *listing,
+		      struct gp_error *err);
 void gp_nv_target_close(struct gp_nv_target *t);
 
-/* Lists the control files again. true: the list changed. */
-bool gp_nv_target_refresh_files(struct gp_nv_target *t);
+/* Lists the control files again, until the given time; t->listing.dir is NULL when the list is
+ * complete. true: the list changed. */
+bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns);
 
 /* Duplicates the control files. 0, or -errno if none could be duplicated. Each borrow is followed
  * by a give back. */

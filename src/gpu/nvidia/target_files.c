@@ -10,56 +10,106 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/process.h"
 
-#define MPS_SERVER "nvidia-cuda-mps" /* "nvidia-cuda-mps-server", cut at 15 characters */
-
-struct file_list {
-	unsigned n;
-	int file[GP_NV_FILES_MAX];
-	bool uses_cuda;
-};
+#define LISTED_PER_CLOCK 16                /* descriptors between two readings of the clock */
+#define MPS_SERVER       "nvidia-cuda-mps" /* "nvidia-cuda-mps-server", cut at 15 characters */
 
 static int compare_int(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
 
-/* The descriptors of a process that are control files, in order. 0 or -errno. */
-static int list_files(pid_t pid, struct file_list *list)
+int gp_nv_listing_begin(struct gp_nv_listing *l, pid_t pid)
 {
-	char path[64], link_text[256];
-	const struct dirent *entry;
-	DIR *dir;
+	char path[64];
 
-	*list = (struct file_list){0};
+	gp_nv_listing_end(l);
 	snprintf(path, sizeof path, "/proc/%d/fd", pid);
-	dir = opendir(path);
-	if (!dir)
+	*l = (struct gp_nv_listing){.pid = pid, .dir = opendir(path)};
+	if (!l->dir)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while ((entry = readdir(dir))) {
-		ssize_t n;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		n = readlinkat(dirfd(dir), entry->d_name, link_text, sizeof link_text - 1);
-		if (n < 0)
-			continue;
-		link_text[n] = 0;
-		if (!strcmp(link_text, "/dev/nvidia-uvm"))
-			list->uses_cuda = true;
-		snprintf(path, sizeof path, "/proc/%d/fd/%.10s", pid, entry->d_name);
-		if (list->n < GP_NV_FILES_MAX && gp_rm_is_control_file(link_text, path))
-			list->file[list->n++] = (int)strtol(entry->d_name, NULL, 10);
-	}
-	closedir(dir);
-	qsort(list->file, list->n, sizeof *list->file, compare_int);
 	return 0;
 }
 
-int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_error *err)
+static void list_entry(struct gp_nv_listing *l, const char *name)
 {
-	struct file_list list;
+	char link_text[256];
+	ssize_t n;
+	int file;
+
+	if (!isdigit((unsigned char)name[0]))
+		return;
+	n = readlinkat(dirfd(l->dir), name, link_text, sizeof link_text - 1);
+	if (n < 0)
+		return;
+	link_text[n] = 0;
+	if (!strcmp(link_text, "/dev/nvidia-uvm"))
+		l->uses_cuda = true;
+	if (l->n == GP_NV_FILES_MAX || !gp_nv_has_control_name(link_text))
+		return;
+	file = (int)strtol(name, NULL, 10);
+	if (gp_nv_is_control_file(&l->mounts, l->pid, file))
+		l->file[l->n++] = file;
+}
+
+bool gp_nv_listing_step(struct gp_nv_listing *l, uint64_t until_ns)
+{
+	const struct dirent *entry;
+
+	for (unsigned i = 1; l->dir; i++) {
+		entry = readdir(l->dir);
+		if (entry) {
+			list_entry(l, entry->d_name);
+			if (i % LISTED_PER_CLOCK == 0 && gp_monotonic_ns() >= until_ns)
+				return true;
+			continue;
+		}
+		closedir(l->dir);
+		l->dir = NULL;
+		qsort(l->file, l->n, sizeof *l->file, compare_int);
+	}
+	return false;
+}
+
+void gp_nv_listing_end(struct gp_nv_listing *l)
+{
+	if (l->dir)
+		closedir(l->dir);
+	gp_nv_mounts_close(&l->mounts);
+	*l = (struct gp_nv_listing){0};
+}
+
+/* The target takes the files and the mounts of a complete listing. */
+static void take_listing(struct gp_nv_target *t, struct gp_nv_listing *l)
+{
+	gp_nv_target_give_back(t);
+	gp_nv_mounts_close(&t->mounts);
+	t->mounts = l->mounts;
+	l->mounts = (struct gp_nv_mounts){0};
+	t->uses_cuda = l->uses_cuda;
+	t->nfiles = l->n;
+	for (unsigned i = 0; i < l->n; i++) {
+		t->file[i] = l->file[i];
+		t->borrowed[i] = -1;
+	}
+}
+
+static int list_all(struct gp_nv_target *t, struct gp_error *err)
+{
+	int r = gp_nv_listing_begin(&t->listing, t->pid);
+
+	if (r == -EACCES || r == -EPERM)
+		return gp_process_denied(err, t->pid, r);
+	gp_nv_listing_step(&t->listing, GP_NEVER);
+	return r;
+}
+
+int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_nv_listing *listing,
+		      struct gp_error *err)
+{
 	int r;
 
 	*t = (struct gp_nv_target){.pid = pid, .pidfd = gp_pidfd_open(pid)};
@@ -71,12 +121,11 @@ int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_error *err)
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
 		goto fail;
 	}
-	r = list_files(pid, &list);
-	if (r == -EACCES || r == -EPERM) {
-		r = gp_process_denied(err, pid, r);
+	r = listing ? 0 : list_all(t, err);
+	if (r == -EACCES || r == -EPERM)
 		goto fail;
-	}
-	if (!r && !list.n)
+	take_listing(t, listing ? listing : &t->listing);
+	if (!r && !t->nfiles)
 		r = -ENODEV;
 	if (r) {
 		gp_fail(err, r, "process %d does not use an NVIDIA GPU", pid);
@@ -84,16 +133,9 @@ int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_error *err)
 	}
 	gp_process_name(pid, t->name, sizeof t->name);
 	t->is_mps = !strncmp(t->name, MPS_SERVER, strlen(MPS_SERVER));
-	t->uses_cuda = list.uses_cuda;
-	t->nfiles = list.n;
-	for (unsigned i = 0; i < list.n; i++) {
-		t->file[i] = list.file[i];
-		t->borrowed[i] = -1;
-	}
 	return 0;
 fail:
-	close(t->pidfd);
-	t->pidfd = -1;
+	gp_nv_target_close(t);
 	return r;
 }
 
@@ -103,6 +145,8 @@ void gp_nv_target_close(struct gp_nv_target *t)
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	t->pidfd = -1;
+	gp_nv_listing_end(&t->listing);
+	gp_nv_mounts_close(&t->mounts);
 	for (unsigned i = 0; i < t->nclients; i++)
 		free(t->client[i].object);
 	free(t->client);
@@ -112,22 +156,47 @@ void gp_nv_target_close(struct gp_nv_target *t)
 	t->nclients = t->ngroups = t->nfiles = 0;
 }
 
-bool gp_nv_target_refresh_files(struct gp_nv_target *t)
+bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns)
 {
-	struct file_list list;
+	struct gp_nv_listing *l = &t->listing;
 
-	if (list_files(t->pid, &list) || gp_pidfd_ended(t->pidfd))
+	if (!l->dir && gp_nv_listing_begin(l, t->pid))
 		return false;
-	t->uses_cuda = list.uses_cuda;
-	if (list.n == t->nfiles && !memcmp(list.file, t->file, list.n * sizeof *t->file))
+	if (gp_nv_listing_step(l, until_ns) || gp_pidfd_ended(t->pidfd))
 		return false;
-	gp_nv_target_give_back(t);
-	t->nfiles = list.n;
-	for (unsigned i = 0; i < list.n; i++) {
-		t->file[i] = list.file[i];
-		t->borrowed[i] = -1;
+	t->uses_cuda = l->uses_cuda;
+	if (l->n == t->nfiles && !memcmp(l->file, t->file, l->n * sizeof *t->file)) {
+		gp_nv_listing_end(l);
+		return false;
 	}
+	take_listing(t, l);
 	return true;
+}
+
+/*
+ * Duplicates one file. Between the check and the duplication the process can replace the file by
+ * one whose close() waits for ever. Such a duplicate stays open, and the process is left alone.
+ */
+static int borrow_file(struct gp_nv_target *t, int file)
+{
+	int fd;
+
+	if (t->distrusted)
+		return -EPERM;
+	if (!gp_nv_is_on_mounts(&t->mounts, t->pid, file))
+		return -EBADF;
+	fd = gp_pidfd_getfd(t->pidfd, file);
+	if (fd < 0)
+		return fd;
+	if (!gp_nv_is_on_mounts(&t->mounts, getpid(), fd)) {
+		t->distrusted = true;
+		gp_log(GP_LOG_WARN, "file.replaced", "pid=%d file=%d", t->pid, file);
+		return -EPERM;
+	}
+	if (gp_rm_is_control_fd(fd))
+		return fd;
+	close(fd);
+	return -EBADF;
 }
 
 int gp_nv_target_borrow(struct gp_nv_target *t)
@@ -138,21 +207,14 @@ int gp_nv_target_borrow(struct gp_nv_target *t)
 	if (gp_pidfd_ended(t->pidfd))
 		return -ESRCH;
 	for (unsigned i = 0; i < t->nfiles; i++) {
+		if (t->borrowed[i] < 0)
+			t->borrowed[i] = borrow_file(t, t->file[i]);
 		if (t->borrowed[i] >= 0) {
 			got++;
 			continue;
 		}
-		t->borrowed[i] = gp_pidfd_getfd(t->pidfd, t->file[i]);
-		if (t->borrowed[i] < 0) {
-			r = t->borrowed[i];
-			t->borrowed[i] = -1;
-		} else if (!gp_rm_is_control_fd(t->borrowed[i])) {
-			/* The target closed the file and reused its number. */
-			close(t->borrowed[i]);
-			t->borrowed[i] = -1;
-		} else {
-			got++;
-		}
+		r = t->borrowed[i];
+		t->borrowed[i] = -1;
 	}
 	return got ? 0 : r == -EBADF ? -ESRCH : r;
 }

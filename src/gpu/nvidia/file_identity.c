@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/nvidia/file_identity.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "gpu/nvidia/rm.h"
+
+#define MOUNT_LINES_MAX 1024 /* of mountinfo; a user can make 100,000 mounts */
+
+/* The mount id of an open file; -1: not known. The kernel answers without the file system. */
+static int mount_id(const char *process, int file)
+{
+	char path[64], text[256];
+	const char *id;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%s/fdinfo/%d", process, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	id = strstr(text, "\nmnt_id:");
+	return id ? (int)strtol(id + strlen("\nmnt_id:"), NULL, 10) : -1;
+}
+
+/* File systems that answer without a server and without user space. */
+static bool is_local(const char *type)
+{
+	static const char *const local[] = {"devtmpfs", "tmpfs", "ramfs", "ext4", "xfs", "btrfs"};
+
+	for (unsigned i = 0; i < sizeof local / sizeof *local; i++)
+		if (!strcmp(type, local[i]))
+			return true;
+	return false;
+}
+
+/* A line of mountinfo: "36 35 98:0 /root /point options optional... - type source options". */
+static bool is_safe_line(const char *line, dev_t ours)
+{
+	const char *separator = strstr(line, " - ");
+	unsigned major, minor;
+	char type[32];
+
+	if (sscanf(line, "%*d %*d %u:%u ", &major, &minor) != 2 || !separator ||
+	    sscanf(separator, " - %31s", type) != 1)
+		return false;
+	return makedev(major, minor) == ours || is_local(type);
+}
+
+/* Looks for the mount among those that the process sees. */
+static bool is_safe_mount(const char *process, int id, dev_t ours)
+{
+	char path[64], *line = NULL;
+	bool found = false, safe = false;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%s/mountinfo", process);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	for (unsigned i = 0; i < MOUNT_LINES_MAX && !found && getline(&line, &size, f) > 0; i++) {
+		found = strtol(line, NULL, 10) == id;
+		safe = found && is_safe_line(line, ours);
+	}
+	free(line);
+	fclose(f);
+	return safe;
+}
+
+static bool is_listed(const struct gp_nv_mounts *mounts, int id)
+{
+	for (unsigned i = 0; i < mounts->n; i++)
+		if (mounts->mount[i].id == id)
+			return true;
+	return false;
+}
+
+/* Whether files of a mount can be examined without waiting. The caller keeps the mount. */
+static bool is_safe(const char *process, int id)
+{
+	int own_fd = open(gp_rm_path(), O_PATH | O_CLOEXEC), own_id;
+	struct stat own = {0};
+
+	if (own_fd < 0)
+		return false;
+	own_id = mount_id("self", own_fd);
+	if (own_id != id)
+		fstat(own_fd, &own);
+	close(own_fd);
+	return own_id == id || is_safe_mount(process, id, own.st_dev) ||
+	       is_safe_mount("self", id, own.st_dev);
+}
+
+bool gp_nv_has_control_name(const char *link_text)
+{
+	const char *path = gp_rm_path(), *name = strrchr(path, '/');
+	size_t length = strlen(link_text), tail;
+
+	name = name ? name : path;
+	tail = strlen(name);
+	return length >= tail && !strcmp(link_text + length - tail, name);
+}
+
+bool gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
+{
+	char process[16], path[64];
+	int fd, id;
+	bool is = false, listed;
+
+	snprintf(process, sizeof process, "%d", pid);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	id = mount_id("self", fd);
+	listed = is_listed(mounts, id);
+	if (!listed && mounts->refused < GP_NV_MOUNTS_MAX) {
+		is = id >= 0 && is_safe(process, id);
+		mounts->refused += !is;
+	}
+	is = (is || listed) && gp_rm_is_control_fd(fd);
+	if (is && !listed && mounts->n < GP_NV_MOUNTS_MAX) {
+		mounts->mount[mounts->n].id = id;
+		mounts->mount[mounts->n++].fd = fd;
+		return true;
+	}
+	close(fd);
+	return is && listed;
+}
+
+bool gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
+{
+	char process[16];
+	int id;
+
+	snprintf(process, sizeof process, "%d", pid);
+	id = mount_id(process, file);
+	return id >= 0 && is_listed(mounts, id);
+}
+
+void gp_nv_mounts_close(struct gp_nv_mounts *mounts)
+{
+	for (unsigned i = 0; i < mounts->n; i++)
+		close(mounts->mount[i].fd);
+	*mounts = (struct gp_nv_mounts){0};
+}
