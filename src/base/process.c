@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 /* Reads the beginning of a small file under /proc and adds a 0. Returns the length without the 0,
  * or -errno. */
 static ssize_t read_proc(const char *path, char *out, size_t size)
@@ -129,8 +131,7 @@ const char *gp_process_name(pid_t pid, char *out, size_t size)
 
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = 0;
-	snprintf(out, size, "%s", n > 0 ? text : "");
-	return out;
+	return gp_utf8_clean(out, size, n > 0 ? text : "");
 }
 
 int gp_pidfd_open(pid_t pid)

@@ -36,7 +36,8 @@ pid_t gp_process_parent(pid_t pid);
  * all our open files, including those that were copied from other processes. */
 bool gp_process_is_our_fork(pid_t pid);
 
-/* The name as ps shows it (comm), "" if it cannot be read. Returns `out`. */
+/* The name as ps shows it (comm), made harmless by gp_utf8_clean; "" if it cannot be read. Returns
+ * `out`. */
 const char *gp_process_name(pid_t pid, char *out, size_t size);
 
 /* The effective uid; the real, effective and saved uids. False: the process has ended. */

@@ -2,6 +2,8 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Length of the sequence that begins with this byte; 0: no sequence begins with it. */
 static unsigned length_of(unsigned char first)
@@ -29,4 +31,54 @@ unsigned gp_utf8_length(const char *text)
 	if (n == 4 && (c < 0x10000 || c > 0x10ffff))
 		return 0;
 	return n;
+}
+
+/* Length of the character at `text` if a terminal shows it and does nothing else with it; else 0.
+ */
+static unsigned printable_length(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	unsigned n = gp_utf8_length(text);
+
+	if (n == 1)
+		return p[0] >= 0x20 && p[0] != 0x7f;
+	if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) /* U+0080 to U+009F: control characters */
+		return 0;
+	if (n == 2 && p[0] == 0xd8 && p[1] == 0x9c) /* U+061C: a direction mark */
+		return 0;
+	/* U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F: separators and directions */
+	if (n == 3 && p[0] == 0xe2 &&
+	    ((p[1] == 0x80 && ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+	     (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf)))
+		return 0;
+	return n;
+}
+
+const char *gp_utf8_clean(char *out, size_t size, const char *name)
+{
+	size_t length = 0;
+
+	while (*name && size) {
+		unsigned n = printable_length(name);
+		char escaped[sizeof "\\xff"];
+
+		snprintf(escaped, sizeof escaped, "\\x%02x", (unsigned char)*name);
+		if (length + (n ? n : strlen(escaped)) >= size)
+			break;
+		memcpy(out + length, n ? name : escaped, n ? n : strlen(escaped));
+		length += n ? n : strlen(escaped);
+		name += n ? n : 1;
+	}
+	if (size)
+		out[length] = 0;
+	return out;
+}
+
+bool gp_utf8_is_clean(const char *text)
+{
+	unsigned n;
+
+	while (*text && (n = printable_length(text)))
+		text += n;
+	return !*text;
 }

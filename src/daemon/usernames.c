@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define NAMES_MAX 1024 /* further users are shown by their uid */
 
 /* Never freed: the thread may be inside an NSS module when the daemon ends. */
@@ -28,7 +30,7 @@ static void ask(uid_t uid, char *out, size_t size)
 	char text[4096];
 
 	if (!getpwuid_r(uid, &entry, text, sizeof text, &found) && found)
-		snprintf(out, size, "%s", found->pw_name);
+		gp_utf8_clean(out, size, found->pw_name);
 }
 
 static void *ask_all(void *arg)

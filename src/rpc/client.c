@@ -20,7 +20,7 @@ struct gp_client {
 };
 
 static int send_request(struct gp_client *client, const char *method, struct json_object *params,
-			int64_t id, const int *fds, unsigned nfds, struct gp_error *err)
+			int64_t id, struct gp_error *err)
 {
 	struct json_object *json = json_object_new_object();
 	size_t length;
@@ -32,18 +32,13 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	json_object_object_add(json, "method", json_object_new_string(method));
 	if (params)
 		json_object_object_add(json, "params", params);
-	if (nfds > GP_RPC_FDS_MAX) {
-		json_object_put(json);
-		return gp_fail(err, -EINVAL, "a request can carry at most %d file descriptors",
-			       GP_RPC_FDS_MAX);
-	}
 	gp_json_text(json, &length);
 	line = malloc(length + 1);
 	if (line) {
 		memcpy(line, gp_json_text(json, NULL), length);
 		line[length] = '\n';
 	}
-	r = line ? gp_stream_send(&client->stream, line, length + 1, fds, nfds,
+	r = line ? gp_stream_send(&client->stream, line, length + 1,
 				  gp_stream_deadline(client->timeout_ms), err)
 		 : gp_fail(err, -ENOMEM, "no memory");
 	free(line);
@@ -93,7 +88,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 }
 
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
-		   const int *fds, unsigned nfds, struct json_object **result, struct gp_error *err)
+		   struct json_object **result, struct gp_error *err)
 {
 	uint64_t until_ns = gp_stream_deadline(client->timeout_ms);
 	int64_t id = ++client->next_id;
@@ -101,7 +96,7 @@ int gp_client_call(struct gp_client *client, const char *method, struct json_obj
 
 	if (result)
 		*result = NULL;
-	r = send_request(client, method, params, id, fds, nfds, err);
+	r = send_request(client, method, params, id, err);
 	if (r)
 		return r;
 	do {
@@ -123,7 +118,7 @@ int gp_client_ask(struct gp_client *client, const char *method, struct json_obje
 
 	*id = ++client->next_id;
 	client->timeout_ms = 0;
-	r = send_request(client, method, params, *id, NULL, 0, err);
+	r = send_request(client, method, params, *id, err);
 	client->timeout_ms = timeout_ms;
 	return r;
 }
@@ -201,7 +196,7 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 	int r;
 
 	json_object_object_add(params, "version", json_object_new_int(GP_RPC_VERSION));
-	r = gp_client_call(client, "hello", params, NULL, 0, &result, err);
+	r = gp_client_call(client, "hello", params, &result, err);
 	json_object_put(result);
 	return r;
 }

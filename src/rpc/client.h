@@ -39,15 +39,13 @@ void gp_client_close(struct gp_client *client);
 void gp_client_set_timeout(struct gp_client *client, int timeout_ms);
 
 /*
- * Sends the request and waits for its answer. Takes ownership of `params` (NULL = none); the caller
- * keeps the file descriptors. The caller owns `*result`, which is NULL where the answer is null.
- * `result` may be NULL. Errors of the daemon are returned as -errno with the daemon's message.
- * -ETIMEDOUT: no answer. -ECONNRESET: the daemon closed the connection. After these two and -EPROTO
- * the client can only be closed.
+ * Sends the request and waits for its answer. Takes ownership of `params` (NULL = none). The caller
+ * owns `*result`, which is NULL where the answer is null. `result` may be NULL. Errors of the
+ * daemon are returned as -errno with the daemon's message. -ETIMEDOUT: no answer. -ECONNRESET: the
+ * daemon closed the connection. After these two and -EPROTO the client can only be closed.
  */
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
-		   const int *fds, unsigned nfds, struct json_object **result,
-		   struct gp_error *err);
+		   struct json_object **result, struct gp_error *err);
 
 /*
  * The following calls do not wait; they are for programs with an event loop. Poll gp_client_fd,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "base/utf8.h"
 
 #define WORDS_SIZE 160
 
@@ -121,14 +122,6 @@ int gp_params_bool(struct json_object *params, const char *key, bool *value, boo
 	return 0;
 }
 
-static bool is_printable(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 127)
-			return false;
-	return true;
-}
-
 int gp_params_string(struct json_object *params, const char *key, size_t max, const char **value,
 		     bool *present, struct gp_error *err)
 {
@@ -145,7 +138,7 @@ int gp_params_string(struct json_object *params, const char *key, size_t max, co
 	n = strlen(text);
 	if (!n || n > max)
 		return gp_fail(err, -EINVAL, "parameter '%s' must have 1 to %zu bytes", key, max);
-	if (!is_printable(text))
+	if (!gp_utf8_is_clean(text))
 		return gp_fail(err, -EINVAL, "parameter '%s' contains a control character", key);
 	*value = text;
 	return 0;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,48 +44,23 @@ int gp_stream_late(struct gp_error *err)
 		       "the daemon does not answer; journalctl -u gpreemptd may show why");
 }
 
-/* File descriptors go with the first byte. */
-static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size_t length,
-			 const int *fds, unsigned nfds)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
-	} control = {0};
-	struct iovec part = {(char *)(uintptr_t)bytes, length};
-	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n;
-
-	if (nfds) {
-		head.msg_control = control.bytes;
-		head.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
-						 .cmsg_level = SOL_SOCKET,
-						 .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
-	}
-	n = sendmsg(stream->fd, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return n < 0 ? -errno : n;
-}
-
-int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
-		   unsigned nfds, uint64_t until_ns, struct gp_error *err)
+int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, uint64_t until_ns,
+		   struct gp_error *err)
 {
 	while (length) {
-		ssize_t n = send_part(stream, bytes, length, fds, nfds);
+		ssize_t n = send(stream->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n >= 0) {
 			bytes += n;
 			length -= (size_t)n;
-			nfds = 0;
-		} else if (n == -EAGAIN) {
+		} else if (errno == EAGAIN) {
 			if (wait_for(stream, POLLOUT, until_ns))
 				return gp_stream_late(err);
-		} else if (n == -EPIPE || n == -ECONNRESET) {
+		} else if (errno == EPIPE || errno == ECONNRESET) {
 			return 0; /* the daemon may have sent its reason; it is read next */
-		} else if (n != -EINTR) {
-			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
-				       gp_error_name((int)n));
+		} else if (errno != EINTR) {
+			return gp_fail(err, -errno, "cannot write to the daemon: %s",
+				       gp_error_name(-errno));
 		}
 	}
 	return 0;

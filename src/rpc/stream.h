@@ -20,11 +20,11 @@ void gp_stream_close(struct gp_stream *stream);
 uint64_t gp_stream_deadline(int timeout_ms);
 
 /*
- * Sends bytes, with file descriptors at the first byte. Returns 0 also if the daemon has closed the
- * connection, because its reason can still be read.
+ * Sends bytes. Returns 0 also if the daemon has closed the connection, because its reason can still
+ * be read.
  */
-int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
-		   unsigned nfds, uint64_t until_ns, struct gp_error *err);
+int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, uint64_t until_ns,
+		   struct gp_error *err);
 
 /* Receives the next object; -EAGAIN: none before `until_ns` (no message). */
 int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_object **json,

@@ -14,7 +14,6 @@
 
 #define GP_RPC_VERSION 1  /* version of the protocol, sent in `hello` */
 #define GP_RPC_DEPTH   32 /* nesting of arrays and objects */
-#define GP_RPC_FDS_MAX 4  /* file descriptors with one line */
 
 /* The first five are defined by JSON-RPC. */
 enum gp_rpc_code {

@@ -17,7 +17,7 @@ answers '{"hold": {"tasks": 1}, "release": {"tasks": 1}}'
 try "$GPREEMPT" suspend $one
 exits 0 '' 'suspend'
 [[ $out == "held $one (sleep) in "*', kept by the daemon until gpreempt resume' ]] || fail "suspend said '$out'"
-asked ".method == \"hold\" and .params.target.pid == $one" 'suspend holds by pidfd'
+asked ".method == \"hold\" and .params.target.pid == $one" 'suspend holds by pid'
 jq -es 'any(.[]; .method == "release")' "$work/log" >/dev/null && fail 'suspend without a time releases'
 try "$GPREEMPT" suspend $one $two --for 50ms --json
 exits 0 '' 'suspend --for'

@@ -113,7 +113,7 @@ exits 0 '*you may not have class lc*runs without*' 'run refused, anyway'
 try "$GPREEMPT" set $$ --class lc
 exits 3 'gpreempt: you may not have class lc; ask the administrator' 'set refused'
 
-# set names processes by pidfds.
+# set names processes by pid and start time.
 answers "{\"set\": $set_answer}"
 sleep 60 &
 sleeper=$!
@@ -122,7 +122,7 @@ try "$GPREEMPT" set $sleeper --deadline none --gang none
 exits 0 '' 'set'
 [[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; not using a GPU yet; takes effect as soon as it does" ]] ||
 	fail "set said '$out'"
-asked ".params == {\"target\": {\"pidfd\": 0, \"pid\": $sleeper}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
+asked ".params == {\"target\": {\"pid\": $sleeper, \"start_time\": $(cut -d" " -f22 /proc/$sleeper/stat)}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
 try "$GPREEMPT" set $sleeper --class be --inherit --json
 holds ".pid == $sleeper and .name == \"sleep\" and .attr.priority == 3 and .tasks == 0" 'set --json'
 asked '.params.inherit == true' 'set --inherit'

@@ -5,7 +5,7 @@ claims about the command line that a real daemon would not answer on demand. ANS
 that is read again for each request: by method, or by method and a space and the pid of the process
 it is about, a result, or {"error": [errno name, sentence]}, or "stuck" (no answer), "bye" (closes),
 "noise" (no JSON). "notifications" is a list that follows the answer to subscribe, and then "end"
-closes; "after_ns" in one becomes "mono_ns", from now on. LOG gets each request, with the pid behind a pidfd in its target."""
+closes; "after_ns" in one becomes "mono_ns", from now on. LOG gets each request."""
 import json
 import os
 import socket
@@ -17,14 +17,6 @@ path, answers_path, log_path = sys.argv[1:4]
 HELLO = {"version": 1, "daemon": "0.0.0", "pid": os.getpid(), "started_ns": 1, "user": "root"}
 
 
-def pid_behind(fd):
-    with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as info:
-        for line in info:
-            if line.startswith("Pid:"):
-                return int(line.split()[1])
-    return None
-
-
 def answer_to(request, answers):
     method, params = request["method"], request.get("params", {})
     about = params.get("target", {}).get("pid", params.get("device"))
@@ -33,7 +25,7 @@ def answer_to(request, answers):
 
 class Connection:
     def __init__(self, client):
-        self.client, self.data, self.fds = client, b"", []
+        self.client, self.data = client, b""
 
     def send(self, value):
         self.client.sendall(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
@@ -43,8 +35,7 @@ class Connection:
             while b"\n" in self.data:
                 line, self.data = self.data.split(b"\n", 1)
                 yield json.loads(line)
-            more, fds, _, _ = socket.recv_fds(self.client, 65536, 8)
-            self.fds += fds
+            more = self.client.recv(65536)
             if not more:
                 return
             self.data += more
@@ -79,12 +70,6 @@ class Connection:
 
     def serve(self):
         for request in self.lines():
-            target = request.get("params", {}).get("target", {})
-            if "pidfd" in target:
-                target["pid"] = pid_behind(self.fds[target["pidfd"]])
-            for fd in self.fds:
-                os.close(fd)
-            self.fds = []
             with open(log_path, "a", encoding="utf-8") as log:
                 print(json.dumps(request), file=log)
             if not self.reply(request):

@@ -222,19 +222,16 @@ def long_line():
 
 # ---- too much of everything -----------------------------------------------------------------------
 def file_flood():
+    """The daemon takes no files; Linux refuses them from 6.16 on."""
     null = os.open("/dev/null", os.O_RDONLY)
     for count in (1, 4, 5, 64, 250):
         with Client() as client:
-            for number in range(20):
-                line = json.dumps({"jsonrpc": "2.0", "id": number, "method": "hold",
-                                   "params": {"target": {"pidfd": 0}}}).encode() + b"\n"
-                if not client.send(line, [null] * count):
-                    break
-                if not is_error(client.line()):
-                    fail(f"a hold with {count} files that are no pidfds was taken")
-    with Client() as client:  # and half a line, with files, that never ends
-        client.send(b'{"jsonrpc":', [null] * 4)
-        client.send(b'"2.0",', [null] * 4)
+            line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "hold", "params": {}}).encode()
+            try:
+                if client.send(line + b"\n", [null] * count) and not is_error(client.line()):
+                    fail(f"a hold with {count} files was taken")
+            except PermissionError:
+                pass
     os.close(null)
 
 

@@ -113,7 +113,7 @@ static int ask(struct gp_client *client, const char *method, struct json_object 
 {
 	uint64_t begin_ns = gp_monotonic_ns(), stalls_ns = crowd.stalls_ns;
 	struct gp_error err = {0};
-	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
+	int r = gp_client_call(client, method, params, NULL, &err);
 
 	note(method, r, err.text, gp_monotonic_ns() - begin_ns, crowd.stalls_ns > stalls_ns);
 	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO || r == -ENOBUFS ? r : 0;

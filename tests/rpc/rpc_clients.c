@@ -15,7 +15,7 @@ static void *go_on(void *arg)
 	struct bystander *b = arg;
 	struct gp_error err = {0};
 
-	while (!b->stop && !gp_client_call(b->client, "echo", NULL, NULL, 0, NULL, &err))
+	while (!b->stop && !gp_client_call(b->client, "echo", NULL, NULL, &err))
 		b->answered++;
 	return NULL;
 }
@@ -70,20 +70,25 @@ void raw_say(int fd, const char *text)
 	raw_send(fd, line, (size_t)n);
 }
 
-void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds)
+int raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds, int flags)
 {
 	size_t space = CMSG_SPACE(nfds * sizeof(int));
 	struct cmsghdr *control = calloc(1, space);
 	struct iovec part = {(char *)(uintptr_t)bytes, strlen(bytes)};
 	struct msghdr head = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = space};
+	ssize_t n;
+	int r;
 
 	control->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 	control->cmsg_level = SOL_SOCKET;
 	control->cmsg_type = SCM_RIGHTS;
 	memcpy(CMSG_DATA(control), fds, nfds * sizeof(int));
-	assert_int_equal(sendmsg(fd, &head, MSG_NOSIGNAL), strlen(bytes));
+	n = sendmsg(fd, &head, MSG_NOSIGNAL | flags);
+	r = n < 0 ? -errno : 0;
 	free(control);
+	assert_true(n < 0 || n == (ssize_t)strlen(bytes));
+	return r;
 }
 
 /* As recv(2), but waits; a reset is an end too. */
@@ -173,7 +178,7 @@ struct json_object *ask(struct gp_client *client, const char *method, struct jso
 	struct json_object *result;
 	struct gp_error err = {0};
 
-	if (gp_client_call(client, method, params, NULL, 0, &result, &err))
+	if (gp_client_call(client, method, params, &result, &err))
 		fail_msg("%s: %s", method, err.text);
 	return result;
 }

@@ -94,22 +94,8 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	put_number(result, "kept", w->nkept);
 	put_number(result, "gone", c.accepted - c.refused - c.clients);
 	put_number(result, "hints", w->hints);
+	put_number(result, "with_files", c.with_files);
 	return gp_rpc_reply(call, result);
-}
-
-/* The files are told apart by their size. */
-static int files(void *arg, struct gp_rpc_call *call, struct json_object *params)
-{
-	struct json_object *sizes = json_object_new_array();
-	struct stat s;
-
-	(void)arg;
-	(void)params;
-	for (unsigned i = 0; gp_rpc_fd(call, i) >= 0; i++)
-		json_object_array_add(
-			sizes,
-			json_object_new_int64(fstat(gp_rpc_fd(call, i), &s) ? -1 : s.st_size));
-	return gp_rpc_reply(call, sizes);
 }
 
 static int hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -285,7 +271,6 @@ static const struct gp_rpc_method control_methods[] = {
 	{"keep", keep, 0},
 	{"let_go", let_go, 0},
 	{"counters", counters, 0},
-	{"files", files, 0},
 	{"hint", hint, GP_RPC_MAY_NOTIFY},
 	{"target", target, 0},
 	{"emit", emit, 0},

@@ -5,7 +5,7 @@
  *
  *     echo      answers its params                        keep      answers when `let_go` says so
  *     let_go    {"count": N}: the oldest N kept calls     counters  gp_rpc_counters
- *     files     which files came: sizes                   hint      may come without an id
+ *     hint      may come without an id
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
@@ -80,7 +80,8 @@ void bystander_goes_on(struct bystander *b, unsigned n);
 int raw_connect(const char *path);
 void raw_send(int fd, const void *bytes, size_t length);
 void raw_say(int fd, const char *text); /* adds the newline */
-void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds);
+/* Returns 0 or -errno. `flags`: MSG_OOB. */
+int raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds, int flags);
 
 /* The next line as JSON, NULL when the connection has ended; fails the test when none comes. */
 struct json_object *raw_hear(int fd);

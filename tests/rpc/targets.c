@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "targets.h"
 
-int ask_target(struct gp_client *client, struct json_object *target, const int *fd,
-	       struct json_object **result, struct gp_error *err)
+int ask_target(struct gp_client *client, struct json_object *target, struct json_object **result,
+	       struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object();
 
 	*err = (struct gp_error){0};
 	if (target)
 		json_object_object_add(params, "target", target);
-	return gp_client_call(client, "target", params, fd, fd ? 1 : 0, result, err);
+	return gp_client_call(client, "target", params, result, err);
 }
 
 struct json_object *by_pid(pid_t pid, uint64_t start_time)
@@ -22,24 +22,24 @@ struct json_object *by_pid(pid_t pid, uint64_t start_time)
 	return target;
 }
 
-void assert_taken(struct gp_client *client, struct json_object *target, const int *fd, pid_t pid)
+void assert_taken(struct gp_client *client, struct json_object *target, pid_t pid)
 {
 	struct json_object *result;
 	struct gp_error err;
 
-	if (ask_target(client, target, fd, &result, &err))
+	if (ask_target(client, target, &result, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(number(result, "pid"), pid);
 	assert_int_equal(number(result, "start_time"), gp_process_start_time(pid));
 	json_object_put(result);
 }
 
-void assert_refused(struct gp_client *client, struct json_object *target, const int *fd, int code,
+void assert_refused(struct gp_client *client, struct json_object *target, int code,
 		    const char *words)
 {
 	struct gp_error err;
 
-	assert_int_equal(ask_target(client, target, fd, NULL, &err), code);
+	assert_int_equal(ask_target(client, target, NULL, &err), code);
 	if (!strstr(err.text, words))
 		fail_msg("'%s' does not say '%s'", err.text, words);
 }

@@ -72,7 +72,7 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 		char line[128];
 
 		json_object_object_add(params, "errno", json_object_new_int(table[i].error));
-		assert_int_equal(gp_client_call(client, "fail", params, NULL, 0, NULL, &err),
+		assert_int_equal(gp_client_call(client, "fail", params, NULL, &err),
 				 -table[i].error);
 		assert_string_equal(err.text, "it failed, as you asked");
 		snprintf(line, sizeof line,
@@ -91,10 +91,10 @@ WORLD_TEST(a_wrong_name_gets_a_suggestion)
 	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 
-	assert_int_equal(gp_client_call(client, "ecko", NULL, NULL, 0, NULL, &err), -ENOSYS);
+	assert_int_equal(gp_client_call(client, "ecko", NULL, NULL, &err), -ENOSYS);
 	assert_string_equal(err.text, "method 'ecko' is not known; perhaps 'echo' is meant");
 	err = (struct gp_error){0};
-	assert_int_equal(gp_client_call(client, "reboot", NULL, NULL, 0, NULL, &err), -ENOSYS);
+	assert_int_equal(gp_client_call(client, "reboot", NULL, NULL, &err), -ENOSYS);
 	assert_string_equal(err.text,
 			    "method 'reboot' is not known; hello lists the available methods");
 	gp_client_close(client);
@@ -205,7 +205,7 @@ WORLD_TEST(a_call_that_takes_too_long_ends)
 	struct gp_error err = {0};
 
 	gp_client_set_timeout(client, 50);
-	assert_int_equal(gp_client_call(client, "keep", NULL, NULL, 0, NULL, &err), -ETIMEDOUT);
+	assert_int_equal(gp_client_call(client, "keep", NULL, NULL, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "does not answer"));
 	gp_client_close(client);
 }

@@ -26,7 +26,7 @@ static void one_call(struct part *p, unsigned i, unsigned round)
 	struct gp_error err = {0};
 
 	json_object_object_add(params, "me", json_object_new_int((int)(i * ROUNDS + round)));
-	if (!gp_client_call(client[i], "echo", params, NULL, 0, &result, &err) &&
+	if (!gp_client_call(client[i], "echo", params, &result, &err) &&
 	    json_object_get_uint64(json_object_object_get(result, "me")) == i * ROUNDS + round)
 		p->answered++;
 	else

@@ -1,164 +1,247 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that come with a line (SCM_RIGHTS): the right ones with the right line, and none is left.
+/*
+ * Files that clients send (SCM_RIGHTS): the server takes none, and releases none in its own thread.
+ * Clients that connect before the server starts can send files on every kernel; from Linux 6.16 on,
+ * later clients cannot.
  */
 #include "support/test.h"
 
+#include <netinet/in.h>
 #include <sys/mman.h>
-
+#include <sys/socket.h>
+#include <sys/un.h>
+/* after those it needs */
 #include "rpc_world.h"
+#include "support/mute_fuse.h"
 
-#define FILES "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"files\"}\n"
-#define MANY  200 /* the kernel takes 253 */
+#define ECHO "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n"
+#define KEEP "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"keep\"}\n"
+#define MANY 8
 
-static int file[MANY]; /* file[i] has i bytes */
+/* A server with clients that may send files. */
+struct crowd {
+	struct world world;
+	struct bystander beside;
+	struct gp_client *client; /* without files */
+	char folder[32], path[64];
+	int fd[MANY];
+};
 
-static int make_files(void **state)
+static void connect_crowd(struct crowd *c)
 {
-	(void)state;
-	for (int i = 0; i < MANY; i++) {
-		file[i] = memfd_create("file", MFD_CLOEXEC);
-		if (file[i] < 0 || ftruncate(file[i], i))
-			return -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	c->world.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(c->folder, sizeof c->folder, "/tmp/rpc-files-XXXXXX");
+	assert_non_null(mkdtemp(c->folder));
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", c->folder);
+	assert_return_code(bind(c->world.fd, (struct sockaddr *)&address, sizeof address), errno);
+	assert_return_code(listen(c->world.fd, MANY), errno);
+	for (unsigned i = 0; i < MANY; i++)
+		c->fd[i] = raw_connect(address.sun_path);
+	snprintf(c->path, sizeof c->path, "%s", address.sun_path);
+}
+
+static void disconnect_crowd(const struct crowd *c)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		if (c->fd[i] >= 0)
+			close(c->fd[i]);
+	unlink(c->path);
+	rmdir(c->folder);
+}
+
+static void start(struct crowd *c)
+{
+	connect_crowd(c);
+	world_start(&c->world);
+	snprintf(c->world.path, sizeof c->world.path, "%s", c->path);
+	bystander_start(&c->beside, &c->world);
+	c->client = client_of(&c->world);
+}
+
+static void stop(struct crowd *c)
+{
+	bystander_goes_on(&c->beside, 5);
+	bystander_stop(&c->beside);
+	gp_client_close(c->client);
+	disconnect_crowd(c);
+	world_stop(&c->world);
+}
+
+/* A TCP socket with data that its peer does not read. close(2) of it takes an hour. */
+static int lingering(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct linger linger = {.l_onoff = 1, .l_linger = 3600};
+	int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t size = sizeof address;
+	static char bytes[65536];
+
+	assert_return_code(bind(peer, (struct sockaddr *)&address, size), errno);
+	assert_return_code(listen(peer, 1), errno);
+	assert_return_code(getsockname(peer, (struct sockaddr *)&address, &size), errno);
+	assert_return_code(connect(fd, (struct sockaddr *)&address, size), errno);
+	while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+		;
+	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), errno);
+	return fd; /* `peer` stays open, or the data would be discarded */
+}
+
+/* Only the message has it then: this process would linger, too, if the last one were here. */
+static void send_lingering(int to, const char *bytes, int flags)
+{
+	int fd = lingering();
+
+	assert_int_equal(raw_send_files(to, bytes, &fd, 1, flags), 0);
+	close(fd);
+}
+
+static void await_with_files(struct crowd *c, unsigned n)
+{
+	await_counter(c->client, "with_files", n);
+}
+
+TEST(a_client_that_sends_files_is_told_so_and_cut_off)
+{
+	struct crowd c = {0};
+	int file = memfd_create("file", MFD_CLOEXEC);
+
+	start(&c);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(raw_send_files(c.fd[i], ECHO, &file, 1, 0), 0);
+		assert_error(c.fd[i], GP_RPC_INVALID_REQUEST);
+		raw_hear_end(c.fd[i]);
 	}
-	return 0;
+	raw_send(c.fd[4], ECHO, strlen(ECHO)); /* without files it is served */
+	raw_hear_result(c.fd[4], 1);
+	await_with_files(&c, 4);
+	close(file);
+	stop(&c);
 }
 
-/* The next answer's files, by their size: "[1,2]". */
-static void hear_files(int fd, const char *sizes)
+TEST(a_kernel_with_the_option_refuses_files_of_later_clients)
 {
-	struct json_object *json = raw_hear(fd);
+	struct crowd c = {0};
+	int file = memfd_create("file", MFD_CLOEXEC), fd, value;
+	socklen_t size = sizeof value;
+	bool has_option;
 
-	assert_string_equal(gp_json_text(json_object_object_get(json, "result"), NULL), sizes);
-	json_object_put(json);
+	start(&c);
+	fd = raw_connect(c.world.path);
+	has_option = !getsockopt(fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &value, &size);
+	if (has_option)
+		assert_int_equal(raw_send_files(fd, ECHO, &file, 1, 0), -EPERM);
+	close(fd);
+	close(file);
+	stop(&c);
+	if (!has_option)
+		skip();
 }
 
-WORLD_TEST(files_come_with_their_line)
+/* In each case the file would be released in the server's thread, which would wait for an hour. */
+TEST(a_file_that_is_slow_to_close_hangs_no_other_client)
 {
-	struct gp_client *client = client_of(w);
-	unsigned before = open_files();
-	struct json_object *result;
+	struct crowd c = {.world.limits.in_flight = 2};
+
+	start(&c);
+	send_lingering(c.fd[0], ECHO, 0); /* in a line */
+	send_lingering(c.fd[1], "half a li", 0);
+	close(c.fd[1]); /* with half a line, by a client that has gone */
+	c.fd[1] = -1;
+	send_lingering(c.fd[2], "!", MSG_OOB);                  /* as urgent data, before a line */
+	(void)!send(c.fd[2], ECHO, strlen(ECHO), MSG_NOSIGNAL); /* it may be cut off already */
+	raw_send(c.fd[3], KEEP KEEP, 2 * strlen(KEEP));         /* while nothing more is read */
+	await_counter(c.client, "kept", 2);
+	send_lingering(c.fd[3], ECHO, 0);
+	close(c.fd[3]);
+	c.fd[3] = -1;
+	bystander_goes_on(&c.beside, 20);
+	await_with_files(&c, 3);
+	bystander_goes_on(&c.beside, 20);
+	json_object_put(ask(c.client, "let_go", object("{\"count\":2}")));
+	await_with_files(&c, 4);
+	send_lingering(c.fd[4], KEEP, 0);
+	stop(&c); /* and not at the end */
+}
+
+/* Sent before the server accepts: it refuses the last two. */
+TEST(a_client_over_the_limit_hangs_no_other_client)
+{
+	struct crowd c = {.world.limits.clients = MANY - 2};
+	struct gp_client *client;
 	struct gp_error err = {0};
 
-	for (unsigned n = 0; n <= GP_RPC_FDS_MAX; n++) {
-		assert_int_equal(gp_client_call(client, "files", NULL, file + 1, n, &result, &err),
-				 0);
-		assert_int_equal(json_object_array_length(result), n);
-		for (unsigned i = 0; i < n; i++)
-			assert_int_equal(json_object_get_int(json_object_array_get_idx(result, i)),
-					 i + 1);
-		json_object_put(result);
-	}
-	assert_int_equal(gp_client_call(client, "files", NULL, file, 5, &result, &err), -EINVAL);
-	await_files(before);
+	connect_crowd(&c);
+	send_lingering(c.fd[MANY - 1], ECHO, 0);
+	world_start(&c.world);
+	assert_error(c.fd[MANY - 1], GP_RPC_LIMIT);
+	raw_hear_end(c.fd[MANY - 1]);
+	if (gp_client_connect(c.world.hint_path, &client, &err)) /* has its own limit */
+		fail_msg("%s", err.text);
+	json_object_put(ask(client, "hints", NULL));
 	gp_client_close(client);
+	disconnect_crowd(&c);
+	world_stop(&c.world);
 }
 
-/* The server reads all of these at once, or in any other way; it must not matter. */
-WORLD_TEST(files_go_to_the_line_they_were_sent_with)
+/* A file in FUSE waits for its server when it is closed (FLUSH); not even SIGKILL ends that. */
+TEST(a_file_of_a_file_system_that_does_not_answer_hangs_no_other_client)
 {
-	struct gp_client *other = client_of(w);
-	unsigned before = open_files();
-	int fd = raw_connect(w->path);
+	struct crowd c = {0};
+	struct mute_fuse fuse;
+	char path[64];
+	int file;
 
-	for (unsigned i = 0; i < 16; i++) /* so that nothing more is read for now */
-		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"keep\"}");
-	await_counter(other, "kept", 16);
-	raw_send(fd, FILES FILES, 2 * strlen(FILES));
-	raw_send_files(fd, FILES, file + 1, 1);
-	raw_send(fd, FILES, strlen(FILES));
-	raw_send_files(fd, FILES, file, GP_RPC_FDS_MAX + 1);
-	raw_send_files(fd, FILES, file + 2, 2);
-	raw_send_files(fd, "{\"jsonrpc\":\"2.0\",", file + 4, 1); /* half a line ... */
-	raw_send(fd, "\"id\":1,", 7);
-	raw_send_files(fd, "\"method\":\"files\"}\n", file + 5, 1); /* ... and the rest */
-	raw_send(fd, FILES, strlen(FILES));
-	json_object_put(ask(other, "let_go", object("{\"count\":16}")));
-	for (unsigned i = 0; i < 16; i++)
-		raw_hear_result(fd, 9);
-	hear_files(fd, "[]");
-	hear_files(fd, "[]");
-	hear_files(fd, "[1]");
-	hear_files(fd, "[]");
-	assert_error(fd, GP_RPC_INVALID_REQUEST);
-	hear_files(fd, "[2,3]");
-	hear_files(fd, "[4,5]");
-	hear_files(fd, "[]");
-	close(fd);
-	await_counter(other, "gone", 1);
-	await_files(before);
-	gp_client_close(other);
+	if (!mute_fuse_start(&fuse, "/mnt", NULL))
+		skip();
+	file = open(mute_fuse_path(&fuse, "/mnt/file", path, sizeof path), O_RDONLY | O_CLOEXEC);
+	assert_return_code(file, errno);
+	start(&c);
+	mute_fuse_silence(&fuse);
+	assert_int_equal(raw_send_files(c.fd[0], ECHO, &file, 1, 0), 0);
+	assert_int_equal(raw_send_files(c.fd[1], "half", &file, 1, 0), 0);
+	close(c.fd[1]);
+	c.fd[1] = -1;
+	await_with_files(&c, 2);
+	stop(&c);
+	mute_fuse_stop(&fuse);
+	close(file);
 }
 
-WORLD_TEST(too_many_files_are_refused_and_closed)
+/* The ends of the connection keep each other alive, if one is in a message to the other. */
+TEST(a_client_that_sends_its_own_connection_leaves_no_ghost)
 {
-	struct gp_client *other = client_of(w);
-	unsigned before = open_files();
-	int fd = raw_connect(w->path);
+	struct crowd c = {0};
 
-	for (unsigned n = GP_RPC_FDS_MAX + 1; n <= MANY; n *= 3) {
-		raw_send_files(fd, FILES, file, n);
-		assert_error(fd, GP_RPC_INVALID_REQUEST);
-		raw_send_files(fd, FILES, file + 7, 1);
-		hear_files(fd, "[7]");
+	start(&c);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(raw_send_files(c.fd[i], "half a li", &c.fd[i], 1, 0), 0);
+		close(c.fd[i]);
+		c.fd[i] = -1;
 	}
-	for (unsigned i = 0; i < 50; i++) /* a few at a time, and the line never ends */
-		raw_send_files(fd, " ", file, 4);
-	raw_send(fd, FILES, strlen(FILES));
-	assert_error(fd, GP_RPC_INVALID_REQUEST);
-	raw_send(fd, FILES, strlen(FILES));
-	hear_files(fd, "[]");
-	await_files(before + 3); /* this end, the server's, and a pidfd */
-	close(fd);
-	gp_client_close(other);
+	await_with_files(&c, 4);
+	await_counter(c.client, "gone", 4);
+	stop(&c);
 }
 
-WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed)
+/* Its events fill the output, so the server does not read what it sent. */
+TEST(a_subscriber_that_sends_its_own_connection_leaves_no_ghost)
 {
-	static const char *const lines[] = {
-		"\n",
-		"rubbish\n",
-		"[]\n",
-		"{\"jsonrpc\":\"2.0\",\"id\":1}\n",
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nothing\"}\n",
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n",
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"let_go\"}\n",
-		"{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}\n",
-		"half a line",
-	};
-	struct gp_client *other = client_of(w);
-	unsigned before = open_files(), n = 0;
+	struct crowd c = {.world.limits = {.idle_s = 1}};
 
-	for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++)
-		for (unsigned round = 0; round < 5; round++) {
-			int fd = raw_connect(w->path);
-
-			raw_send_files(fd, lines[i], file, 3);
-			close(fd);
-			n++;
-		}
-	await_counter(other, "gone", n);
-	await_files(before);
-	gp_client_close(other);
+	start(&c);
+	raw_say(c.fd[0], "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\","
+			 "\"params\":{\"bits\":1}}");
+	raw_hear_result(c.fd[0], 1);
+	for (unsigned i = 0; i < 4; i++)
+		json_object_put(
+			ask(c.client, "emit", object("{\"bits\":1,\"count\":400,\"bytes\":1000}")));
+	assert_int_equal(raw_send_files(c.fd[0], ECHO, &c.fd[0], 1, 0), 0);
+	close(c.fd[0]);
+	c.fd[0] = -1;
+	await_with_files(&c, 1);
+	stop(&c);
 }
-
-WORLD_TEST(a_flood_of_files_slows_nobody_else)
-{
-	struct bystander beside;
-	unsigned before;
-	int fd = raw_connect(w->path);
-
-	bystander_start(&beside, w);
-	bystander_goes_on(&beside, 1);
-	before = open_files();
-	for (unsigned round = 0; round < 20; round++) {
-		for (unsigned i = 0; i < 10; i++)
-			raw_send_files(fd, " ", file, MANY);
-		bystander_goes_on(&beside, 5);
-		/* Of 200 messages: those of one may just have come. */
-		assert_in_range(open_files(), before - 8, before + 2 * MANY + 8);
-	}
-	bystander_stop(&beside);
-	close(fd);
-}
-
-TEST_GROUP(make_files, NULL)

@@ -112,13 +112,14 @@ TEST(who_cannot_be_looked_at_is_not_gone)
 TEST(a_name_with_brackets_and_blanks_does_not_hide_the_start_time)
 {
 	static const char *const name[] = {") 1 2 3 4", "a) S 1 (b", "((((", "\n) R 9 9"};
+	static const char *const shown[] = {") 1 2 3 4", "a) S 1 (b", "((((", "\\x0a) R 9 9"};
 	char text[64];
 
 	for (unsigned i = 0; i < sizeof name / sizeof *name; i++) {
 		pid_t pid = start(name[i], 0);
 
 		assert_true(gp_process_start_time(pid) >= gp_process_start_time(getpid()));
-		assert_string_equal(gp_process_name(pid, text, sizeof text), name[i]);
+		assert_string_equal(gp_process_name(pid, text, sizeof text), shown[i]);
 		stop(pid);
 	}
 }

@@ -24,26 +24,28 @@ struct gp_client *gp_ask_if_there(void)
 int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
 	   struct json_object **result, struct gp_error *err)
 {
-	return gp_client_call(client, method, params, NULL, 0, result, err);
+	return gp_client_call(client, method, params, result, err);
 }
 
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 		 struct json_object *params, struct json_object **result, struct gp_error *err)
 {
 	struct json_object *target = json_object_new_object();
-	int fd = gp_pidfd_open(pid), r;
+	uint64_t start_time = gp_process_start_time(pid);
 
 	params = params ? params : json_object_new_object();
 	json_object_object_add(params, "target", target);
-	gp_field_put(target, "pidfd", 0);
-	if (fd < 0) {
+	if (!start_time) {
 		json_object_put(params);
-		return gp_fail(err, fd, fd == -ESRCH ? "there is no process %d" : "process %d: %s",
-			       pid, gp_error_name(fd));
+		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	}
-	r = gp_client_call(client, method, params, &fd, 1, result, err);
-	close(fd);
-	return r;
+	if (pid == getpid()) { /* works from every pid namespace */
+		json_object_object_add(target, "self", json_object_new_boolean(true));
+	} else {
+		gp_field_put(target, "pid", (uint64_t)pid);
+		gp_field_put(target, "start_time", start_time);
+	}
+	return gp_client_call(client, method, params, result, err);
 }
 
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err)

@@ -19,12 +19,12 @@
  */
 struct gp_client *gp_ask_if_there(void);
 
-/* A call without a file descriptor. Takes `params`, which may be NULL. */
+/* A call. Takes `params`, which may be NULL. */
 int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
 	   struct json_object **result, struct gp_error *err);
 
 /*
- * A call about a process. A pidfd names it, so a reused pid cannot be confused with it. Takes
+ * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it. Takes
  * `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
  */
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,

@@ -9,7 +9,7 @@
 #include "rpc/server/internal.h"
 
 struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
-				    struct json_object *id, const int *fds, unsigned nfds)
+				    struct json_object *id)
 {
 	struct gp_rpc_call *call = calloc(1, sizeof *call);
 
@@ -18,8 +18,6 @@ struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *r
 	call->conn = c;
 	call->request = json_object_get(request);
 	call->id = id;
-	call->nfds = call->nfds_all = nfds;
-	memcpy(call->fd, fds, nfds * sizeof *fds);
 	call->next = c->calls;
 	if (call->next)
 		call->next->prev = call;
@@ -33,9 +31,8 @@ static void call_free(struct gp_rpc_call *call)
 {
 	struct gp_rpc_conn *c = call->conn;
 
-	for (unsigned i = 0; i < call->nfds_all; i++)
-		if (call->fd[i] >= 0)
-			close(call->fd[i]);
+	for (unsigned i = 0; i < call->nfds; i++)
+		close(call->fd[i]);
 	*(call->prev ? &call->prev->next : &c->calls) = call->next;
 	if (call->next)
 		call->next->prev = call->prev;
@@ -161,18 +158,13 @@ struct gp_error *gp_rpc_error(struct gp_rpc_call *call)
 	return &call->err;
 }
 
-int gp_rpc_fd(const struct gp_rpc_call *call, unsigned index)
-{
-	return index < call->nfds ? call->fd[index] : -1;
-}
-
 int gp_rpc_fd_give(struct gp_rpc_call *call, int fd)
 {
-	if (call->nfds_all == GP_RPC_CALL_FDS) {
+	if (call->nfds == GP_RPC_CALL_FDS) {
 		close(fd);
 		return -EMFILE;
 	}
-	call->fd[call->nfds_all++] = fd;
+	call->fd[call->nfds++] = fd;
 	return 0;
 }
 

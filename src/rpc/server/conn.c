@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -68,10 +69,8 @@ void gp_rpc_conn_close(struct gp_rpc_conn *c)
 	gp_rpc_output_drop(c);
 	c->io = sd_event_source_disable_unref(c->io);
 	c->timer = sd_event_source_disable_unref(c->timer);
-	for (unsigned i = 0; i < c->npassed; i++)
-		close(c->passed[i].fd);
 	gp_lines_free(&c->lines);
-	close(c->fd);
+	gp_rpc_close_socket(server, c->fd);
 	*(c->prev ? &c->prev->next : &server->conns) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
@@ -112,9 +111,20 @@ static bool is_finished(const struct gp_rpc_conn *c)
 
 static uint64_t idle_us(const struct gp_rpc_conn *c)
 {
-	uint64_t idle_s = c->listener->config.limits.idle_s;
+	return c->active_us + c->listener->config.limits.idle_s * US_PER_S;
+}
 
-	return c->in_flight || c->subscription ? UINT64_MAX : c->active_us + idle_s * US_PER_S;
+/*
+ * A client that waits for answers or events may be idle. It may also have sent its own end of the
+ * connection, which then stays open without any process. As long as it does not read its events it
+ * is not read from, so this is checked here.
+ */
+static bool may_idle(struct gp_rpc_conn *c)
+{
+	if ((!c->in_flight && !c->subscription) || (!c->no_files && gp_rpc_has_files(c->fd)))
+		return false;
+	c->active_us = gp_rpc_conn_now_us(c);
+	return true;
 }
 
 static void set_timer(struct gp_rpc_conn *c, uint64_t at_us)
@@ -130,7 +140,7 @@ static void set_timer(struct gp_rpc_conn *c, uint64_t at_us)
 static void settle(struct gp_rpc_conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
-	uint64_t due = next_line_due_us(c), idle = idle_us(c);
+	uint64_t due = next_line_due_us(c);
 	bool fast = due > gp_rpc_conn_now_us(c);
 	uint32_t events = 0;
 
@@ -151,8 +161,8 @@ static void settle(struct gp_rpc_conn *c)
 		set_timer(c, due);
 	if (c->linger_us)
 		set_timer(c, c->linger_us);
-	else if (idle != UINT64_MAX)
-		set_timer(c, idle);
+	else
+		set_timer(c, idle_us(c));
 	gp_lines_shrink(&c->lines);
 }
 
@@ -212,7 +222,7 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 	c->timer_us = UINT64_MAX;
 	if (c->linger_us && c->linger_us <= now)
 		c->doomed = true;
-	if (!c->linger_us && idle_us(c) <= now) {
+	if (!c->linger_us && idle_us(c) <= now && !may_idle(c)) {
 		c->server->counters.idle++;
 		c->doomed = true;
 	}
@@ -239,7 +249,7 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 	int r;
 
 	if (!c) {
-		close(fd);
+		gp_rpc_close_socket(server, fd);
 		return -ENOMEM;
 	}
 	*c = (struct gp_rpc_conn){.refs = 1,
@@ -255,7 +265,11 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 	l->clients++;
 	server->counters.clients++;
 	c->active_us = gp_rpc_conn_now_us(c);
-	r = gp_rpc_peer_read(c);
+	c->no_files = gp_rpc_files_refused(fd);
+	/* Urgent data would be released when it is skipped; as part of the stream it is peeked. */
+	r = setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &(int){1}, sizeof(int)) ? -errno : 0;
+	if (!r)
+		r = gp_rpc_peer_read(c);
 	if (!r)
 		r = watch(c);
 	if (r)

@@ -11,7 +11,9 @@
 
 #include "rpc/server/server.h"
 
-#define GP_RPC_CALL_FDS 8 /* those that came with the line and those of its targets */
+#define GP_RPC_CALL_FDS    4   /* pidfds of the targets of one call */
+#define GP_RPC_CLOSING_MAX 512 /* more than both sockets have clients */
+#define GP_RPC_CLOSERS     8   /* child processes that are waited for */
 
 /* One line to be sent to one or more clients. */
 struct gp_rpc_message {
@@ -30,12 +32,6 @@ struct gp_rpc_output {
 	struct gp_rpc_out_link *first, **last;
 	size_t sent;  /* bytes of the first message that were already sent */
 	size_t bytes; /* cost of all queued messages: text and list entries */
-};
-
-/* A file descriptor that came with byte `at` of `lines`. */
-struct gp_rpc_passed_fd {
-	int fd;
-	size_t at;
 };
 
 struct gp_rpc_listener {
@@ -67,10 +63,7 @@ struct gp_rpc_conn {
 	uint64_t linger_us; /* the time of the forced close; 0: not closing */
 
 	struct gp_lines lines;
-	struct gp_rpc_passed_fd passed[2 * GP_RPC_FDS_MAX];
-	unsigned npassed;
-	bool too_many_fds; /* with byte `too_many_fds_at` */
-	size_t too_many_fds_at;
+	bool no_files; /* the kernel refuses files of this client */
 
 	struct gp_rpc_output out;
 	uint64_t lost; /* notifications that were lost and not yet reported */
@@ -99,9 +92,16 @@ struct gp_rpc_call {
 	struct json_object *request; /* owns id and params */
 	struct json_object *id;      /* NULL: a notification */
 	struct gp_error err;
-	int fd[GP_RPC_CALL_FDS]; /* -1: unused */
-	unsigned nfds;           /* file descriptors that came with the line */
-	unsigned nfds_all;
+	int fd[GP_RPC_CALL_FDS];
+	unsigned nfds;
+};
+
+/* Sockets with files of clients, and the children that close them (closing.c). */
+struct gp_rpc_closer {
+	int fd[GP_RPC_CLOSING_MAX];
+	unsigned n;
+	pid_t child[GP_RPC_CLOSERS]; /* 0: none */
+	sd_event_source *timer;
 };
 
 struct gp_rpc_server {
@@ -110,6 +110,7 @@ struct gp_rpc_server {
 	struct gp_rpc_listener *listener;
 	struct gp_rpc_conn *conns;
 	struct gp_rpc_turns turns;
+	struct gp_rpc_closer closer;
 	struct json_tokener *tokener;
 	uint64_t output_bytes; /* queued for all clients */
 	struct gp_rpc_counters counters;
@@ -144,15 +145,29 @@ void gp_rpc_conn_wake(struct gp_rpc_conn *c);
 void gp_rpc_input_receive(struct gp_rpc_conn *c);
 void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length);
 
-/* request.c: handles one line. Takes ownership of the file descriptors. */
-void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
-			 unsigned nfds);
+/*
+ * closing.c. gp_rpc_receive returns the number of bytes, 0 at the end of the connection, -EBADMSG
+ * if files are among the next bytes, or another -errno.
+ */
+ssize_t gp_rpc_receive(int fd, char *bytes, size_t size);
+/* Whether files are among the unread bytes. */
+bool gp_rpc_has_files(int fd);
+/* Closes the socket of a client, perhaps later. */
+void gp_rpc_close_socket(struct gp_rpc_server *server, int fd);
+/* Makes the kernel refuse files of clients that connect from now on, if it can. */
+void gp_rpc_refuse_files(int fd);
+bool gp_rpc_files_refused(int fd);
+int gp_rpc_closer_open(struct gp_rpc_server *server);
+void gp_rpc_closer_end(struct gp_rpc_server *server);
+
+/* request.c: handles one line. */
+void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length);
 /* Sends an error that belongs to no request. */
 void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence);
 
 /* call.c */
 struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
-				    struct json_object *id, const int *fds, unsigned nfds);
+				    struct json_object *id);
 /*
  * Answers all open calls with an error. The connection is closed next, so later answers are
  * dropped.

@@ -65,6 +65,7 @@ static int bind_at(const struct gp_rpc_listener *l, int fd, struct gp_error *err
 		r = -errno;
 	if (r)
 		return r;
+	gp_rpc_refuse_files(fd);
 	/* No client can connect before listen(2). */
 	if ((config->gid != (gid_t)-1 && chown(config->path, (uid_t)-1, config->gid)) ||
 	    chmod(config->path, config->mode) || listen(fd, BACKLOG)) {
@@ -111,7 +112,7 @@ static void refuse(struct gp_rpc_listener *l, int fd)
 
 	l->server->counters.refused++;
 	(void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
+	gp_rpc_close_socket(l->server, fd);
 }
 
 static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
@@ -181,6 +182,7 @@ static int adopt_socket(struct gp_rpc_listener *l, struct gp_error *err)
 			       "file descriptor %d is not a listening Unix stream socket; check "
 			       "ListenStream= of the socket unit",
 			       l->fd);
+	gp_rpc_refuse_files(l->fd);
 	if (fcntl(l->fd, F_SETFL, O_NONBLOCK) || fcntl(l->fd, F_SETFD, FD_CLOEXEC))
 		return gp_fail(err, -errno, "cannot configure socket %d: %s", l->fd,
 			       gp_error_name(-errno));
@@ -205,12 +207,24 @@ int gp_rpc_listener_open(struct gp_rpc_listener *l, struct gp_error *err)
 		     : 0;
 }
 
+/* Clients that were not accepted may have sent files, which close(2) would release. */
+static void refuse_waiting(struct gp_rpc_listener *l)
+{
+	int client;
+
+	shutdown(l->fd, SHUT_RD);
+	while ((client = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		gp_rpc_close_socket(l->server, client);
+}
+
 void gp_rpc_listener_close(struct gp_rpc_listener *l)
 {
 	l->io = sd_event_source_disable_unref(l->io);
 	l->retry = sd_event_source_disable_unref(l->retry);
+	if (*l->made) {
+		unlink(l->made);
+		refuse_waiting(l);
+	}
 	if (l->fd >= 0)
 		close(l->fd);
-	if (*l->made)
-		unlink(l->made);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/suggest.h"
 #include "rpc/params.h"
@@ -144,8 +143,7 @@ static bool may_notify(const struct gp_rpc_conn *c, struct json_object *request)
 
 static void refuse(struct gp_rpc_conn *c, struct json_object *id, const char *sentence)
 {
-	int none = -1;
-	struct gp_rpc_call *call = id ? gp_rpc_call_new(c, NULL, id, &none, 0) : NULL;
+	struct gp_rpc_call *call = id ? gp_rpc_call_new(c, NULL, id) : NULL;
 
 	if (call)
 		gp_rpc_fail(call, GP_RPC_INVALID_REQUEST, -EBADMSG, "%s", sentence);
@@ -153,9 +151,7 @@ static void refuse(struct gp_rpc_conn *c, struct json_object *id, const char *se
 		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EBADMSG, sentence);
 }
 
-/* Returns true if the call took ownership of the file descriptors. */
-static bool request_object(struct gp_rpc_conn *c, struct json_object *request, const int *fds,
-			   unsigned nfds)
+static void request_object(struct gp_rpc_conn *c, struct json_object *request)
 {
 	struct gp_rpc_call *call;
 	struct json_object *id = NULL;
@@ -165,40 +161,34 @@ static bool request_object(struct gp_rpc_conn *c, struct json_object *request, c
 	if (json_object_is_type(request, json_type_array)) {
 		refuse(c, NULL,
 		       "batch requests are not supported; send each request as a line of its own");
-		return false;
+		return;
 	}
 	if (!json_object_is_type(request, json_type_object)) {
 		refuse(c, NULL, "a request must be a JSON object");
-		return false;
+		return;
 	}
 	wrong = find_flaw(request, &id, &has_id);
 	if (!wrong && !has_id && !may_notify(c, request))
 		wrong = "id is missing; this method cannot be sent as a notification";
 	if (wrong) {
 		refuse(c, id, wrong);
-		return false;
+		return;
 	}
-	call = gp_rpc_call_new(c, request, id, fds, nfds);
-	if (!call) {
+	call = gp_rpc_call_new(c, request, id);
+	if (call)
+		invoke(call);
+	else
 		gp_rpc_request_refused(c, GP_RPC_INTERNAL, -ENOMEM, "no memory");
-		return false;
-	}
-	invoke(call);
-	return true;
 }
 
-void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
-			 unsigned nfds)
+void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length)
 {
 	struct json_object *request = NULL;
 	struct gp_error err = {0};
-	bool taken = false;
 
 	if (gp_json_read(c->server->tokener, line, length, &request, &err))
 		gp_rpc_request_refused(c, GP_RPC_PARSE_ERROR, -EBADMSG, err.text);
 	else
-		taken = request_object(c, request, fds, nfds);
+		request_object(c, request);
 	json_object_put(request);
-	for (unsigned i = 0; !taken && i < nfds; i++)
-		close(fds[i]);
 }

@@ -42,6 +42,9 @@ static int open_all(struct gp_rpc_server *server, struct gp_error *err)
 {
 	int r = server->tokener ? gp_rpc_turns_open(server) : -ENOMEM;
 
+	if (!r)
+		r = gp_rpc_closer_open(server);
+
 	if (r)
 		return gp_fail(err, r, "cannot start the RPC server: %s", gp_error_name(r));
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
@@ -91,6 +94,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 	gp_rpc_turns_close(server);
 	for (unsigned i = 0; i < server->config.nsockets; i++)
 		gp_rpc_listener_close(&server->listener[i]);
+	gp_rpc_closer_end(server);
 	free(server->listener);
 	if (server->tokener)
 		json_tokener_free(server->tokener);

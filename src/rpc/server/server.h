@@ -63,12 +63,6 @@ bool gp_rpc_is_notification(const struct gp_rpc_call *call);
 struct gp_error *gp_rpc_error(struct gp_rpc_call *call);
 
 /*
- * File descriptor `index` of those that came with the line, close-on-exec, or -1. It is closed when
- * the call ends.
- */
-int gp_rpc_fd(const struct gp_rpc_call *call, unsigned index);
-
-/*
  * Makes `fd` owned by the call, which closes it at its end. Returns -EMFILE, and closes `fd`, if
  * the call has no room.
  */
@@ -148,13 +142,14 @@ struct gp_rpc_counters {
 	uint64_t accepted; /* connections */
 	uint64_t refused;  /* connections above a limit */
 	uint64_t requests;
-	uint64_t errors;  /* error answers */
-	uint64_t cut_off; /* connections closed because of a limit or an unreadable request */
-	uint64_t idle;    /* connections closed because they were idle */
-	uint64_t paused;  /* how often a client had to wait for its rate limit */
-	uint64_t sent;    /* notifications, counted for each client */
-	uint64_t lost;    /* notifications, counted for each client */
-	uint64_t output;  /* unread bytes of all clients now */
+	uint64_t errors;     /* error answers */
+	uint64_t cut_off;    /* connections closed because of a limit or an unreadable request */
+	uint64_t idle;       /* connections closed because they were idle */
+	uint64_t paused;     /* how often a client had to wait for its rate limit */
+	uint64_t sent;       /* notifications, counted for each client */
+	uint64_t lost;       /* notifications, counted for each client */
+	uint64_t output;     /* unread bytes of all clients now */
+	uint64_t with_files; /* connections that were closed with files of the client unread */
 };
 
 /*

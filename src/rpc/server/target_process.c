@@ -2,37 +2,18 @@
 #include "rpc/server/target_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/process.h"
 #include "rpc/params.h"
 #include "rpc/server/internal.h"
 
-/* Reads the pid from the fdinfo of a pidfd; -EBADF: not a pidfd. */
-static int pid_of(int pidfd, pid_t *pid)
-{
-	char path[64], line[128];
-	int r = -EBADF;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (r && fgets(line, sizeof line, f)) {
-		char *end = line;
-
-		if (strncmp(line, "Pid:", 4) != 0)
-			continue;
-		*pid = (pid_t)strtol(line + 4, &end, 10);
-		r = end > line + 4 ? 0 : -EBADF;
-	}
-	fclose(f);
-	return r;
-}
+#ifndef NS_GET_PID_FROM_PIDNS
+#define NS_GET_PID_FROM_PIDNS _IOR(0xb7, 0x6, int) /* Linux 6.11 */
+#endif
 
 /*
  * Opens `pid` and reads its start time. The caller then verifies that it is the right process. If
@@ -66,8 +47,8 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
 
 	if (peer->pidfd < 0)
 		return gp_fail(err, -EPERM,
-			       "the process that connected cannot be identified; send a pidfd "
-			       "instead of self");
+			       "the process that connected cannot be identified; run gpreempt "
+			       "in the daemon's pid namespace");
 	if (gp_pidfd_ended(peer->pidfd))
 		return gp_fail(err, -ESRCH, "the process that connected has ended");
 	*out = (struct gp_target){
@@ -75,80 +56,83 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
 	return 0;
 }
 
-static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-		      struct gp_error *err)
+/*
+ * Translates a pid of the client's pid namespace. The client has not ended after the translation,
+ * so the namespace was its own. -ENOTTY: the kernel cannot translate.
+ */
+static int translate(const struct gp_rpc_peer *peer, pid_t *pid, struct gp_error *err)
 {
-	uint64_t index = 0;
-	pid_t pid = 0;
-	int fd, r;
+	char path[64];
+	int fd, n = -1;
 
-	r = gp_params_u64(target, "pidfd", 0, GP_RPC_FDS_MAX - 1, &index, NULL, err);
-	if (r)
-		return r;
-	fd = gp_rpc_fd(call, (unsigned)index);
-	if (fd < 0)
-		return gp_fail(err, -EINVAL,
-			       "no file descriptor %u came with this line; send the pidfd with it",
-			       (unsigned)index);
-	r = pid_of(fd, &pid);
-	if (r)
-		return gp_fail(err, -EINVAL, "file descriptor %u is not a pidfd", (unsigned)index);
-	if (pid < 0)
-		return gp_fail(err, -ESRCH, "the process of that pidfd has ended");
-	if (!pid)
+	if (peer->pidfd < 0)
 		return gp_fail(err, -EPERM,
-			       "the process of that pidfd is in a pid namespace that the daemon "
-			       "cannot see; use a daemon in that namespace");
-	r = open_process(call, pid, out, err);
-	if (!r && gp_pidfd_ended(fd))
-		r = gp_fail(err, -ESRCH, "the process of that pidfd has ended");
-	return r;
+			       "the process that connected cannot be identified, and a pid of "
+			       "another pid namespace means another process here; run gpreempt in "
+			       "the daemon's pid namespace");
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", peer->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = ioctl(fd, NS_GET_PID_FROM_PIDNS, *pid);
+		if (n <= 0)
+			n = errno == ESRCH ? -ESRCH : -ENOTTY;
+		close(fd);
+	}
+	if (fd < 0 || gp_pidfd_ended(peer->pidfd))
+		return gp_fail(err, -ESRCH, "the process that connected has ended");
+	if (n == -ESRCH)
+		return gp_fail(err, -ESRCH, "there is no process %d", *pid);
+	if (n < 0)
+		return gp_fail(err, -EPERM,
+			       "a pid of your pid namespace means another process here, and this "
+			       "kernel cannot translate it (Linux 6.11 can); use self, or run "
+			       "gpreempt in the daemon's pid namespace");
+	*pid = n;
+	return 0;
 }
 
 static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
 		    struct gp_error *err)
 {
-	uint64_t pid = 0, start_time = 0;
+	uint64_t number = 0, start_time = 0;
 	bool has_start_time;
+	pid_t pid;
 	int r;
 
-	r = gp_params_u64(target, "pid", 1, INT32_MAX, &pid, NULL, err);
+	r = gp_params_u64(target, "pid", 1, INT32_MAX, &number, NULL, err);
 	if (!r)
 		r = gp_params_u64(target, "start_time", 1, UINT64_MAX, &start_time, &has_start_time,
 				  err);
 	if (r)
 		return r;
+	pid = (pid_t)number;
 	if (!gp_rpc_peer(call)->same_pidns)
-		return gp_fail(
-			err, -EPERM,
-			"a pid of your pid namespace means another process here; send a pidfd");
-	r = open_process(call, (pid_t)pid, out, err);
+		r = translate(gp_rpc_peer(call), &pid, err);
+	if (!r)
+		r = open_process(call, pid, out, err);
 	if (!r && has_start_time && start_time != out->start_time)
-		r = gp_fail(err, -ESRCH, "process %d has ended and its pid was reused", (pid_t)pid);
+		r = gp_fail(err, -ESRCH, "process %d has ended and its pid was reused",
+			    (pid_t)number);
 	return r;
 }
 
 static int read_target(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
 		       struct gp_error *err)
 {
-	bool self = false, has_self, has_pidfd, has_pid, has_start_time;
-	int r = GP_PARAMS_KNOWN(target, err, "self", "pidfd", "pid", "start_time");
+	bool self = false, has_self, has_pid, has_start_time;
+	int r = GP_PARAMS_KNOWN(target, err, "self", "pid", "start_time");
 
 	if (!r)
 		r = gp_params_bool(target, "self", &self, &has_self, err);
 	if (r)
 		return r;
-	has_pidfd = json_object_object_get_ex(target, "pidfd", NULL);
 	has_pid = json_object_object_get_ex(target, "pid", NULL);
 	has_start_time = json_object_object_get_ex(target, "start_time", NULL);
-	if ((int)has_self + has_pidfd + has_pid != 1 || has_self != self ||
-	    (has_start_time && !has_pid))
+	if (has_self == has_pid || has_self != self || (has_start_time && !has_pid))
 		return gp_fail(err, -EINVAL,
-			       "a target is {\"self\": true}, {\"pidfd\": INDEX} or {\"pid\": PID, "
-			       "\"start_time\": TICKS}");
-	if (self)
-		return read_self(call, out, err);
-	return has_pidfd ? read_pidfd(call, target, out, err) : read_pid(call, target, out, err);
+			       "a target is {\"self\": true} or {\"pid\": PID, \"start_time\": "
+			       "TICKS}");
+	return self ? read_self(call, out, err) : read_pid(call, target, out, err);
 }
 
 int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct gp_target *out,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process a request is about: {"self": true}, {"pidfd": INDEX of a file descriptor of the
- * line} or {"pid": N, "start_time": T}. A bare pid is ambiguous: it differs between pid namespaces
- * and is reused. The result here is exactly one process.
+ * Which process a request is about: {"self": true} or {"pid": N, "start_time": T}. A bare pid
+ * is ambiguous: it differs between pid namespaces and is reused. The pid of a client in another pid
+ * namespace is translated. The result here is exactly one process.
  */
 #ifndef GP_RPC_SERVER_TARGET_PROCESS_H
 #define GP_RPC_SERVER_TARGET_PROCESS_H

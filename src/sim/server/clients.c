@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/utf8.h"
 #include "sim/server/sim_server.h"
 
 #define UNIDENTIFIED_MAX 64 /* clients that have not sent a hello */
@@ -105,14 +106,13 @@ static bool has_context(const struct device *d, const struct client *c)
 	return false;
 }
 
-/* Names are displayed, so control characters are replaced. */
 static void take_name(char to[32], const char from[32], pid_t pid)
 {
-	memcpy(to, from, 32);
-	to[31] = 0;
-	for (char *p = to; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 127)
-			*p = '?';
+	char name[32];
+
+	memcpy(name, from, sizeof name);
+	name[sizeof name - 1] = 0;
+	gp_utf8_clean(to, 32, name);
 	if (!*to)
 		gp_process_name(pid, to, 32);
 }

@@ -69,7 +69,7 @@ __attribute__((noreturn)) static void listen_to_events(struct shared *s)
 		struct gp_client *client = connect_again();
 		struct gp_error err = {0};
 		struct json_object *note;
-		int r = gp_client_call(client, "subscribe", NULL, NULL, 0, NULL, &err);
+		int r = gp_client_call(client, "subscribe", NULL, NULL, &err);
 
 		if (r && !is_broken(r))
 			note_odd(s, "subscribe", r, err.text);
@@ -94,7 +94,7 @@ struct steerer {
 static int call(struct steerer *s, const char *method, struct json_object *params)
 {
 	struct gp_error err = {0};
-	int r = gp_client_call(s->client, method, params, NULL, 0, NULL, &err);
+	int r = gp_client_call(s->client, method, params, NULL, &err);
 
 	if (!r)
 		return 0;
@@ -196,7 +196,7 @@ static void ask(struct world *w, const char *method, struct json_object *params)
 			emulator_sleep_ms(AGAIN_MS);
 	}
 	if (!r)
-		r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
+		r = gp_client_call(client, method, params, NULL, &err);
 	gp_client_close(client);
 	if (r)
 		fail(w, "%s: %s", method, err.text);

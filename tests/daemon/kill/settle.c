@@ -210,7 +210,7 @@ static bool picture_is_right(struct world *w, struct gp_error *err)
 	int r = gp_client_connect(NULL, &client, err);
 
 	if (!r)
-		r = gp_client_call(client, "tasks", NULL, NULL, 0, &result, err);
+		r = gp_client_call(client, "tasks", NULL, &result, err);
 	gp_client_close(client);
 	if (r)
 		return false;

@@ -99,13 +99,12 @@ static void connect_all(void)
 	}
 }
 
-static void ask(const struct command *o, int file, struct reply *reply)
+static void ask(const struct command *o, struct reply *reply)
 {
 	struct json_object *params = json_tokener_parse(o->params), *result = NULL;
 	struct gp_error err = {0};
 
-	reply->code = gp_client_call(client[o->socket], o->method, params, &file, file >= 0,
-				     &result, &err);
+	reply->code = gp_client_call(client[o->socket], o->method, params, &result, &err);
 	snprintf(reply->text, sizeof reply->text, "%s",
 		 reply->code ? err.text
 			     : json_object_to_json_string_ext(result, JSON_C_TO_STRING_PLAIN));
@@ -148,31 +147,10 @@ static void take_page_away(const int until[2])
 	_exit(0);
 }
 
-/* false: the test is over. */
-static bool receive_order(int link, struct command *o, int *file)
-{
-	struct iovec io = {o, sizeof *o};
-	char control[CMSG_SPACE(sizeof *file)] __attribute__((aligned(8)));
-	struct msghdr m = {.msg_iov = &io,
-			   .msg_iovlen = 1,
-			   .msg_control = control,
-			   .msg_controllen = sizeof control};
-	struct cmsghdr *c;
-
-	if (recvmsg(link, &m, MSG_CMSG_CLOEXEC) != sizeof *o)
-		return false;
-	c = CMSG_FIRSTHDR(&m);
-	*file = -1;
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(file, CMSG_DATA(c), sizeof *file);
-	return true;
-}
-
 __attribute__((noreturn)) static void act(int link, const struct actor_kind *k)
 {
 	static struct reply reply;
 	struct command o;
-	int file;
 
 	if (k->name)
 		prctl(PR_SET_NAME, k->name);
@@ -181,15 +159,13 @@ __attribute__((noreturn)) static void act(int link, const struct actor_kind *k)
 	if (!k->mute)
 		connect_all();
 	MUST(send(link, &reply.code, sizeof reply.code, 0) > 0);
-	while (receive_order(link, &o, &file)) {
+	while (recv(link, &o, sizeof o, 0) == sizeof o) { /* until the test is over */
 		reply.code = 0;
 		switch (o.wish) {
-		case WISH_ASK: ask(&o, o.open ? gp_pidfd_open(o.open) : file, &reply); break;
+		case WISH_ASK: ask(&o, &reply); break;
 		case WISH_QUEUE: make_queue(); break;
 		case WISH_BECOME: become(o.uid); break;
 		}
-		if (file >= 0)
-			close(file);
 		MUST(send(link, &reply, sizeof reply.code + strlen(reply.text) + 1, 0) > 0);
 	}
 	_exit(0);

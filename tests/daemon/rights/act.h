@@ -11,7 +11,6 @@ struct command {
 	enum wish wish;
 	enum actor_socket socket;
 	uid_t uid[3];
-	pid_t open; /* a pidfd of it goes with the line; 0: none */
 	char method[32], params[1024];
 };
 

@@ -22,23 +22,6 @@
 
 #define PATIENCE_MS 20000
 
-static void send_order(int link, const struct command *o, int file)
-{
-	struct iovec io = {(void *)(uintptr_t)o, sizeof *o};
-	char control[CMSG_SPACE(sizeof file)] __attribute__((aligned(8))) = {0};
-	struct msghdr m = {.msg_iov = &io, .msg_iovlen = 1};
-
-	if (file >= 0) {
-		struct cmsghdr *c = (struct cmsghdr *)(void *)control;
-
-		*c = (struct cmsghdr){CMSG_LEN(sizeof file), SOL_SOCKET, SCM_RIGHTS};
-		memcpy(CMSG_DATA(c), &file, sizeof file);
-		m.msg_control = control;
-		m.msg_controllen = sizeof control;
-	}
-	MUST(sendmsg(link, &m, 0) == sizeof *o);
-}
-
 /* fork, with a pid of our choice if there is one, in the pid namespace that was entered. */
 static pid_t fork_as(pid_t pid)
 {
@@ -162,9 +145,14 @@ int actor_receive(struct actor *a, char *answer)
 	return reply.code;
 }
 
-static int command(struct actor *a, const struct command *o, int file, char *answer)
+static void send_order(const struct actor *a, const struct command *o)
 {
-	send_order(a->link, o, file);
+	MUST(send(a->link, o, sizeof *o, 0) == sizeof *o);
+}
+
+static int command(struct actor *a, const struct command *o, char *answer)
+{
+	send_order(a, o);
 	return actor_receive(a, answer);
 }
 
@@ -177,30 +165,48 @@ static struct command question(enum actor_socket socket, const char *method, con
 	return o;
 }
 
-void actor_send(struct actor *a, const char *method, const char *params, int file)
+void actor_send(struct actor *a, const char *method, const char *params)
 {
 	struct command o = question(ACTOR_CONTROL, method, params);
 
-	send_order(a->link, &o, file);
+	send_order(a, &o);
 }
 
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
-	      int file, char *answer)
+	      char *answer)
 {
 	struct command o = question(socket, method, params);
 
-	return command(a, &o, file, answer);
+	return command(a, &o, answer);
 }
 
 void actor_make_queue(struct actor *a)
 {
-	command(a, &(struct command){.wish = WISH_QUEUE}, -1, NULL);
+	command(a, &(struct command){.wish = WISH_QUEUE}, NULL);
 }
 
 void actor_become(struct actor *a, const uid_t uid[3])
 {
-	command(a, &(struct command){.wish = WISH_BECOME, .uid = {uid[0], uid[1], uid[2]}}, -1,
-		NULL);
+	command(a, &(struct command){.wish = WISH_BECOME, .uid = {uid[0], uid[1], uid[2]}}, NULL);
+}
+
+/* The pid by which `a` knows `whom`: the last of those in whom's pid namespaces, or the first. */
+static pid_t pid_for(const struct actor *a, const struct actor *whom)
+{
+	char path[64], line[256];
+	pid_t pid = whom->pid;
+	FILE *f;
+
+	if (!gp_process_same_pidns(a->pid, whom->pid))
+		return pid;
+	snprintf(path, sizeof path, "/proc/%d/status", whom->pid);
+	f = fopen(path, "re");
+	MUST(f);
+	while (fgets(line, sizeof line, f))
+		if (!strncmp(line, "NSpid:", 6))
+			pid = (pid_t)strtol(strrchr(line, '\t'), NULL, 10);
+	fclose(f);
+	return pid;
 }
 
 int actor_ask_about(struct actor *a, const char *method, const struct actor *whom, const char *more,
@@ -208,20 +214,9 @@ int actor_ask_about(struct actor *a, const char *method, const struct actor *who
 {
 	char params[512];
 
-	snprintf(params, sizeof params, "{\"target\":{\"pidfd\":0}%s}", more);
-	return actor_ask(a, ACTOR_CONTROL, method, params, whom->pidfd, answer);
-}
-
-int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
-			char *answer)
-{
-	char params[512];
-	struct command o;
-
-	snprintf(params, sizeof params, "{\"target\":{\"pidfd\":0}%s}", more);
-	o = question(ACTOR_CONTROL, method, params);
-	o.open = pid;
-	return command(a, &o, -1, answer);
+	snprintf(params, sizeof params, "{\"target\":{\"pid\":%d,\"start_time\":%llu}%s}",
+		 pid_for(a, whom), (unsigned long long)whom->start_time, more);
+	return actor_ask(a, ACTOR_CONTROL, method, params, answer);
 }
 
 bool actor_task(struct actor *a, const struct actor *whom, const char *field, char *value,
@@ -231,7 +226,7 @@ bool actor_task(struct actor *a, const struct actor *whom, const char *field, ch
 	struct json_object *answer, *list, *found = NULL;
 
 	*value = 0;
-	if (actor_ask(a, ACTOR_CONTROL, "tasks", "{}", -1, text))
+	if (actor_ask(a, ACTOR_CONTROL, "tasks", "{}", text))
 		return false;
 	answer = json_tokener_parse(text);
 	list = json_object_object_get(answer, "tasks");

@@ -58,23 +58,19 @@ void container_enter(int container);
 struct actor *actor_start(const struct actor_kind *kind);
 void actor_end(struct actor *a); /* NULL is fine */
 
-/* 0 or -errno. `answer`, of ACTOR_TEXT bytes, may be NULL: the result as JSON, or the sentence.
- * `file`: goes with the line; -1: none. */
+/* 0 or -errno. `answer`, of ACTOR_TEXT bytes, may be NULL: the result as JSON, or the sentence. */
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
-	      int file, char *answer);
+	      char *answer);
 
 /* The same in two steps: others can do something in between. */
-void actor_send(struct actor *a, const char *method, const char *params, int file);
+void actor_send(struct actor *a, const char *method, const char *params);
 int actor_receive(struct actor *a, char *answer);
-
-/* With a pidfd that it opens itself, by a number in its own pid namespace. */
-int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
-			char *answer);
 
 void actor_make_queue(struct actor *a);
 void actor_become(struct actor *a, const uid_t uid[3]);
 
-/* About `whom`, named by a pidfd. `more` is "" or begins with a comma. */
+/* About `whom`, named by its pid for `a` and its start time. `more` is "" or begins with a comma.
+ */
 int actor_ask_about(struct actor *a, const char *method, const struct actor *whom, const char *more,
 		    char *answer);
 

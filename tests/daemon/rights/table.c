@@ -158,10 +158,10 @@ static bool hint(struct scene *s)
 {
 	if (s->asker != s->target) /* nobody can even name another */
 		return !actor_ask_about(s->asker, "hint", s->target, "", s->source);
-	return !actor_ask(s->asker, ACTOR_HINT, "hint", "{}", -1, s->source) &&
+	return !actor_ask(s->asker, ACTOR_HINT, "hint", "{}", s->source) &&
 	       strstr(s->source, "\"tasks\":1") &&
-	       !actor_ask(s->asker, ACTOR_HINT, "mark", "{\"begins\":true}", -1, s->source) &&
-	       !actor_ask(s->asker, ACTOR_CONTROL, "mark", "{\"begins\":false}", -1, s->source);
+	       !actor_ask(s->asker, ACTOR_HINT, "mark", "{\"begins\":true}", s->source) &&
+	       !actor_ask(s->asker, ACTOR_CONTROL, "mark", "{\"begins\":false}", s->source);
 }
 
 /* By bob, while it is his; then it is its owner's again. */
@@ -245,8 +245,8 @@ static bool try_one_too_many(struct scene *s, const struct actor_kind *asker)
 	kind.queue = false;
 	for (int i = 0; i < MAX_TASKS; i++) {
 		filler[i] = actor_start(&kind);
-		MUST(filler[i] && !actor_ask(filler[i], ACTOR_CONTROL, "set", "{\"class\":\"be\"}",
-					     -1, s->source));
+		MUST(filler[i] &&
+		     !actor_ask(filler[i], ACTOR_CONTROL, "set", "{\"class\":\"be\"}", s->source));
 	}
 	done = !actor_ask_about(s->asker, "set", s->target, ",\"class\":\"be\"", s->source);
 	for (int i = 0; i < MAX_TASKS; i++)
@@ -328,7 +328,7 @@ static bool read_all(struct actor *asker, char *source)
 	char class[64];
 	bool sees = actor_task(asker, test.bob, "class", class, sizeof class);
 
-	if (sees == !!actor_ask(asker, ACTOR_CONTROL, "subscribe", "{}", -1, source)) {
+	if (sees == !!actor_ask(asker, ACTOR_CONTROL, "subscribe", "{}", source)) {
 		printf("FAILED: tasks %s others', subscribe says %s\n", sees ? "shows" : "hides",
 		       source);
 		test.failures++;
@@ -339,11 +339,11 @@ static bool read_all(struct actor *asker, char *source)
 /* Everybody may ask: each gets what is his, and what an administrator holds stays held. */
 static bool resume_all(struct actor *asker, char *source)
 {
-	bool done, own = !actor_ask(asker, ACTOR_CONTROL, "hold", "{}", -1, source);
+	bool done, own = !actor_ask(asker, ACTOR_CONTROL, "hold", "{}", source);
 
 	MUST(own);
 	steward_does("hold", test.bob, "");
-	MUST(!actor_ask(asker, ACTOR_CONTROL, "release_all", "{}", -1, source));
+	MUST(!actor_ask(asker, ACTOR_CONTROL, "release_all", "{}", source));
 	done = !is(test.bob, "state", "suspended");
 	if (is(asker, "state", "suspended")) {
 		printf("FAILED: release_all does not release one's own\n");
@@ -355,13 +355,12 @@ static bool resume_all(struct actor *asker, char *source)
 
 static bool choose_policy(struct actor *asker, char *source)
 {
-	bool done = !actor_ask(asker, ACTOR_CONTROL, "policy", "{\"policy\":\"fair\"}", -1, source);
+	bool done = !actor_ask(asker, ACTOR_CONTROL, "policy", "{\"policy\":\"fair\"}", source);
 	static char now[ACTOR_TEXT];
 
-	MUST(!actor_ask(asker, ACTOR_CONTROL, "policy", "{}", -1, now)); /* reads: everybody */
+	MUST(!actor_ask(asker, ACTOR_CONTROL, "policy", "{}", now)); /* reads: everybody */
 	check(strstr(now, "\"devices\":[\"fair\"]"), done ? '+' : '-', "the policy itself", now);
-	MUST(!actor_ask(test.steward, ACTOR_CONTROL, "policy", "{\"policy\":\"priority\"}", -1,
-			now));
+	MUST(!actor_ask(test.steward, ACTOR_CONTROL, "policy", "{\"policy\":\"priority\"}", now));
 	return done;
 }
 
@@ -371,7 +370,7 @@ static bool try_general(struct actor *asker, enum rights_general what, char *sou
 	case GENERAL_READ_ALL: return read_all(asker, source);
 	case GENERAL_RESUME_ALL: return resume_all(asker, source);
 	case GENERAL_POLICY: return choose_policy(asker, source);
-	default: return !actor_ask(asker, ACTOR_CONTROL, "reload", "{}", -1, source);
+	default: return !actor_ask(asker, ACTOR_CONTROL, "reload", "{}", source);
 	}
 }
 
@@ -384,7 +383,7 @@ static void check_hint_socket(struct actor *asker)
 	static char source[ACTOR_TEXT];
 
 	for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
-		check(actor_ask(asker, ACTOR_HINT, others[i], "{}", -1, source) != -ENOSYS, '-',
+		check(actor_ask(asker, ACTOR_HINT, others[i], "{}", source) != -ENOSYS, '-',
 		      others[i], "on the hint socket");
 }
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receives from clients and closes their sockets without ever releasing a file of a client.
+ *
+ * A client can attach files to its bytes (SCM_RIGHTS). The daemon uses none. The thread that
+ * receives the bytes, or closes the socket with the bytes unread, releases the files, and that can
+ * take for ever: a TCP socket with SO_LINGER waits for its peer, and a file in FUSE for its server.
+ * Linux 6.16 has SO_PASSRIGHTS, by which the listener refuses files. On older kernels, and for
+ * clients that connected before the option was set:
+ *
+ * - Bytes are peeked first. The kernel reports with MSG_CTRUNC that files are among them, and
+ *   releases none. Bytes with files are not received, and the connection is cut off.
+ * - Before a socket is closed it is shut down, so that nothing more can come, and emptied in the
+ *   same way. If files are left, a child process keeps the socket until the daemon has closed it,
+ *   and exits. An exiting process does not linger. Whatever hangs there hangs without the daemon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* after those it needs */
+#include <linux/sockios.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "rpc/server/internal.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+#define DISCARD_SIZE 16384u
+#define BATCH        64u /* sockets for which a child is started at once */
+#define BATCH_US     (100 * GP_NS_PER_MS / GP_NS_PER_US)
+
+void gp_rpc_refuse_files(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){0}, sizeof(int));
+}
+
+bool gp_rpc_files_refused(int fd)
+{
+	socklen_t size = sizeof(int);
+	int value = 1;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, &size) && !value;
+}
+
+ssize_t gp_rpc_receive(int fd, char *bytes, size_t size)
+{
+	struct iovec room = {.iov_base = bytes, .iov_len = size};
+	struct msghdr head = {.msg_iov = &room, .msg_iovlen = 1};
+	ssize_t n = recvmsg(fd, &head, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n > 0 && head.msg_flags & MSG_CTRUNC)
+		return -EBADMSG;
+	if (n > 0) /* exactly the bytes that were peeked: what follows them may have files */
+		n = recv(fd, bytes, (size_t)n, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+bool gp_rpc_has_files(int fd)
+{
+	struct iovec room = {0};
+	struct msghdr head = {.msg_iov = &room, .msg_iovlen = 1};
+	int unread = 0;
+	bool has;
+
+	if (ioctl(fd, SIOCINQ, &unread) || unread <= 0)
+		return false;
+	room = (struct iovec){.iov_base = malloc((size_t)unread), .iov_len = (size_t)unread};
+	has = room.iov_base && recvmsg(fd, &head, MSG_PEEK | MSG_DONTWAIT) > 0 &&
+	      head.msg_flags & MSG_CTRUNC;
+	free(room.iov_base);
+	return has;
+}
+
+/* Whether nothing is left that the close would release. */
+static bool empty(int fd)
+{
+	char bytes[DISCARD_SIZE];
+	int unread = 0;
+	ssize_t n;
+
+	do
+		n = gp_rpc_receive(fd, bytes, sizeof bytes);
+	while (n > 0);
+	return n != -EBADMSG && !ioctl(fd, SIOCINQ, &unread) && !unread;
+}
+
+/* Until the pipe is closed the child keeps all sockets. Then it exits with them. */
+static pid_t start_child(const int pipe[2])
+{
+	pid_t pid = fork();
+	char byte;
+
+	if (pid)
+		return pid;
+	close(pipe[1]);
+	(void)!read(pipe[0], &byte, 1);
+	_exit(0);
+}
+
+static void reap(struct gp_rpc_closer *closer)
+{
+	for (unsigned i = 0; i < GP_RPC_CLOSERS; i++)
+		if (closer->child[i] > 0 && waitpid(closer->child[i], NULL, WNOHANG))
+			closer->child[i] = 0;
+}
+
+/* 0 or -errno; the sockets stay open then. */
+static int close_by_child(struct gp_rpc_closer *closer)
+{
+	unsigned slot = 0;
+	int pipe[2];
+	pid_t pid;
+
+	if (pipe2(pipe, O_CLOEXEC))
+		return -errno;
+	pid = start_child(pipe);
+	for (unsigned i = 0; pid > 0 && i < closer->n; i++)
+		close(closer->fd[i]);
+	close(pipe[0]);
+	close(pipe[1]);
+	if (pid < 0)
+		return -EAGAIN;
+	closer->n = 0;
+	while (slot < GP_RPC_CLOSERS - 1 && closer->child[slot])
+		slot++;
+	closer->child[slot] = pid; /* if all hang, the last one is not waited for */
+	return 0;
+}
+
+static int on_time(sd_event_source *source, uint64_t at_us, void *arg)
+{
+	struct gp_rpc_closer *closer = arg;
+	bool again;
+
+	(void)at_us;
+	reap(closer);
+	again = closer->n && close_by_child(closer);
+	for (unsigned i = 0; i < GP_RPC_CLOSERS; i++)
+		again |= closer->child[i] > 0;
+	if (again) {
+		sd_event_source_set_time_relative(source, BATCH_US);
+		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	}
+	return 0;
+}
+
+void gp_rpc_close_socket(struct gp_rpc_server *server, int fd)
+{
+	struct gp_rpc_closer *closer = &server->closer;
+
+	shutdown(fd, SHUT_RDWR);
+	if (empty(fd)) {
+		close(fd);
+		return;
+	}
+	server->counters.with_files++;
+	if (closer->n == GP_RPC_CLOSING_MAX) {
+		gp_log(GP_LOG_WARN, "rpc.socket-leaked", "fd=%d; no child process can be started",
+		       fd);
+		return;
+	}
+	closer->fd[closer->n++] = fd;
+	if (closer->n >= BATCH)
+		close_by_child(closer);
+	sd_event_source_set_time_relative(closer->timer, BATCH_US);
+	sd_event_source_set_enabled(closer->timer, SD_EVENT_ONESHOT);
+}
+
+int gp_rpc_closer_open(struct gp_rpc_server *server)
+{
+	struct gp_rpc_closer *closer = &server->closer;
+	int r = sd_event_add_time_relative(server->event, &closer->timer, CLOCK_MONOTONIC, 0, 0,
+					   on_time, closer);
+
+	if (r >= 0)
+		r = sd_event_source_set_enabled(closer->timer, SD_EVENT_OFF);
+	return r < 0 ? r : 0;
+}
+
+void gp_rpc_closer_end(struct gp_rpc_server *server)
+{
+	struct gp_rpc_closer *closer = &server->closer;
+
+	if (closer->n)
+		close_by_child(closer);
+	reap(closer);
+	closer->timer = sd_event_source_disable_unref(closer->timer);
+}
