@@ -58,6 +58,47 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	return 0;
 }
 
+/* The attributes of a process that have an effect under a policy, by the names of options. */
+static struct json_object *render_effective(const struct gp_policy_ops *policy,
+					    const struct gp_task_attr *attr)
+{
+	struct json_object *list = json_object_new_array();
+
+	if (attr->class == GP_UNMANAGED) {
+		json_object_array_add(list, json_object_new_string("class"));
+		return list;
+	}
+	for (unsigned i = 0; gp_attr_use_names[i]; i++)
+		if (policy->uses & 1u << i)
+			json_object_array_add(list, json_object_new_string(gp_attr_use_names[i]));
+	json_object_array_add(list, json_object_new_string("gang"));
+	return list;
+}
+
+/* The devices of the process; all devices if it has no tasks yet. */
+static struct json_object *render_devices(struct gp_control *c, const struct gp_proc *proc)
+{
+	struct json_object *list = json_object_new_array();
+	uint64_t used = proc->ntasks ? 0 : UINT64_MAX;
+
+	for (unsigned i = 0; i < proc->ntasks; i++)
+		used |= 1ull << proc->task[i].device;
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		const struct gp_policy_ops *policy =
+			gp_device_thread_snapshot(c->thread[i])->policy;
+		struct json_object *o;
+
+		if (!(used & 1ull << i) || !policy)
+			continue;
+		o = json_object_new_object();
+		json_object_object_add(o, "device", json_object_new_uint64(i));
+		json_object_object_add(o, "policy", json_object_new_string(policy->name));
+		json_object_object_add(o, "in_force", render_effective(policy, &proc->attr));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static void finish(struct gp_gather *g)
 {
 	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
@@ -76,6 +117,7 @@ static void finish(struct gp_gather *g)
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_attr_to_json(attr, &proc->attr, proc->gang);
 	json_object_object_add(result, "attr", attr);
+	json_object_object_add(result, "devices", render_devices(g->control, proc));
 	gp_rpc_reply(g->call, result);
 }
 

@@ -56,6 +56,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void print_policy(const struct gp_policy_ops *p)
 {
 	printf("%s: %s\n", p->name, p->summary);
+	for (unsigned i = 0, n = 0; gp_attr_use_names[i]; i++)
+		if (p->uses & 1u << i)
+			printf("%s%s", n++ ? ", " : "  attributes: ", gp_attr_use_names[i]);
+	if (p->uses)
+		putchar('\n');
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
 		char range[48];
@@ -74,10 +79,16 @@ struct in_force {
 
 static struct json_object *policy_to_json(const struct gp_policy_ops *p, const struct in_force *f)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array(),
+			   *attributes = json_object_new_array();
 
 	gp_field_put_text(o, "name", p->name);
 	gp_field_put_text(o, "summary", p->summary);
+	for (unsigned i = 0; gp_attr_use_names[i]; i++)
+		if (p->uses & 1u << i)
+			json_object_array_add(attributes,
+					      json_object_new_string(gp_attr_use_names[i]));
+	json_object_object_add(o, "attributes", attributes);
 	if (f->ndevices >= 0) {
 		struct json_object *devices = json_object_new_array();
 
