@@ -68,8 +68,7 @@ static void restore_process(void *arg, const struct gp_assignment *entry)
 
 	if (!proc)
 		return;
-	proc->source = entry->source;
-	proc->set_by = entry->by;
+	gp_proc_assign(proc, entry->source, entry->by);
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }

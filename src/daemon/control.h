@@ -12,6 +12,7 @@
 #include "build_config.h"
 #include "config/config.h"
 #include "daemon/device_thread.h"
+#include "daemon/log_limit.h"
 #include "daemon/procs.h"
 #include "procinfo/procinfo.h"
 #include "hold/devices.h"
@@ -83,6 +84,8 @@ struct gp_control {
 	uint64_t last_task_event_ns[GP_DEVICES_MAX]; /* last TASK_IN or TASK_OUT */
 	bool behind[GP_DEVICES_MAX];                 /* TASK_IN or TASK_OUT events were lost */
 	int wake_fd; /* eventfd: a device thread has events or answers */
+
+	struct gp_log_limit set_log; /* of attributes that users set */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;

@@ -132,7 +132,7 @@ static void publish_attr(struct gp_control *c, const struct gp_proc *proc)
 	gp_events_publish(c, GP_TOPIC_ATTR, event);
 }
 
-void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
+static void send_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
 		struct gp_command command = {
@@ -143,33 +143,63 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 		else
 			gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
+}
+
+void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
+{
+	send_attr(c, g, proc);
 	publish_attr(c, proc);
 }
 
-/* All checks have passed; applies the assignment. */
+static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
+{
+	unsigned left_out;
+
+	if (!gp_log_limit_pass(&c->set_log, by, gp_monotonic_ns(), &left_out))
+		return;
+	if (left_out)
+		gp_log(GP_LOG_WARN, "process.log-limited",
+		       "by=%u lines=%u text=\"attributes were set too often to log each change\"",
+		       by, left_out);
+	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
+	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority, by);
+}
+
+static bool is_assigned(struct gp_control *c, const struct gp_assignment *entry)
+{
+	struct gp_assignment now;
+
+	return gp_assignments_get(c->assignments, entry->pid, entry->start_time, &now) &&
+	       now.source == entry->source && now.by == entry->by &&
+	       now.inherit == entry->inherit && !strcmp(now.gang, entry->gang) &&
+	       gp_task_attr_same(&now.attr, &entry->attr);
+}
+
+/* All checks have passed; applies the assignment. A call that changes nothing is not logged. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
 	       const struct gp_assignment *entry)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_gather *g;
-	int r = gp_assignments_put(c->assignments, entry, err);
+	bool changes = !is_assigned(c, entry);
+	int r = changes ? gp_assignments_put(c->assignments, entry, err) : 0;
 
 	if (r)
 		return r;
-	proc->source = GP_ATTR_BY_USER;
-	proc->set_by = entry->by;
+	gp_proc_assign(proc, GP_ATTR_BY_USER, entry->by);
 	proc->limit = gp_configured_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
-	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
-	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority,
-	       gp_rpc_peer(call)->uid);
+	if (changes) {
+		log_set(c, proc, gp_rpc_peer(call)->uid);
+		publish_attr(c, proc);
+	}
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
-	gp_apply_attr(c, g, proc);
+	send_attr(c, g, proc);
 	gp_gather_go(g);
 	return 0;
 }
