@@ -206,6 +206,9 @@ uint32_t gp_config_wants(const struct gp_config *c);
 const struct gp_config_policy *gp_config_device(const struct gp_config *c, const char *name,
 						bool *ignore);
 
+/* A number that changes when the policy of any device is changed in the file. Never 0. */
+uint64_t gp_config_policies_key(const struct gp_config *c);
+
 struct gp_match {
 	int rule;        /* its index; -1: no rule matches, and the other members are defaults */
 	bool incomplete; /* an earlier rule might match if more were known */

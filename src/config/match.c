@@ -218,3 +218,22 @@ const struct gp_config_policy *gp_config_device(const struct gp_config *c, const
 	}
 	return &c->policy;
 }
+
+/* FNV-1a, with the end of the text as one more byte. */
+static uint64_t add_text(uint64_t key, const char *text)
+{
+	do
+		key = (key ^ (unsigned char)*text) * 0x100000001b3;
+	while (*text++);
+	return key;
+}
+
+uint64_t gp_config_policies_key(const struct gp_config *c)
+{
+	uint64_t key = add_text(0xcbf29ce484222325, c->policy.text);
+
+	for (uint32_t i = 0; i < c->ndevices; i++)
+		if (c->device[i].has_policy)
+			key = add_text(add_text(key, c->device[i].match), c->device[i].policy.text);
+	return key ? key : 1;
+}

@@ -72,16 +72,6 @@ static int check(const struct gp_control *c, const struct gp_rpc_call *call,
 	return r ? r : gp_rights_check(&client, proc ? &subject : NULL, change, err);
 }
 
-/* The number of processes with attributes that this user set, not as an administrator. */
-static uint32_t count_set_by(const struct gp_control *c, uid_t uid)
-{
-	uint32_t n = 0;
-
-	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		n += p->source == GP_ATTR_BY_USER && p->set_by == uid && !gp_proc_ended(p);
-	return n;
-}
-
 struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
@@ -99,7 +89,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 		.limit = &limit,
 		.tasks = proc->source == GP_ATTR_BY_USER && proc->set_by == peer->uid
 				 ? 0
-				 : count_set_by(c, peer->uid) + 1,
+				 : gp_procs_set_by(&c->procs, peer->uid) + 1,
 	};
 
 	gp_limit_add_given(&limit, &proc->given);

@@ -66,7 +66,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 		gp_bounds_apply(c, proc, info);
 	if (proc->source == GP_ATTR_BY_USER)
 		return; /* a user has set them meanwhile, and users override rules */
-	proc->source = match->rule >= 0 ? GP_ATTR_BY_RULE : GP_ATTR_BY_DEFAULT;
+	gp_proc_assign(proc, match->rule >= 0 ? GP_ATTR_BY_RULE : GP_ATTR_BY_DEFAULT, proc->set_by);
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
 		gp_assignments_put(c->assignments, &entry,

@@ -23,7 +23,7 @@ struct gp_assignments {
 	struct gp_table by_key;
 	struct gp_assignment *entry;
 	unsigned n, capacity;
-	char policy[256];
+	struct gp_chosen_policy policy;
 
 	char path[256];
 	int fd; /* -1: no file */
@@ -134,14 +134,35 @@ static bool read_entry(const char *line, struct gp_assignment *e)
 	return true;
 }
 
+static int print_policy(char *out, size_t size, const struct gp_chosen_policy *p)
+{
+	return snprintf(out, size, "chosen %u %" PRIu64 " %" PRIu64 " %s\n", p->by, p->at_ns,
+			p->configured, p->text);
+}
+
+/* Older versions wrote "policy TEXT". */
+static bool read_policy(const char *line, struct gp_chosen_policy *p)
+{
+	uint64_t n[3] = {GP_BY_UNKNOWN, 0, 0};
+	const char *rest = !strncmp(line, "policy ", 7)   ? line + 6
+			   : !strncmp(line, "chosen ", 7) ? read_numbers(line + 6, n, 3)
+							  : NULL;
+
+	if (!rest || *rest != ' ')
+		return false;
+	*p = (struct gp_chosen_policy){.by = (uid_t)n[0], .at_ns = n[1], .configured = n[2]};
+	snprintf(p->text, sizeof p->text, "%s", rest + 1);
+	return true;
+}
+
 static void read_line(struct gp_assignments *r, const char *line)
 {
 	struct gp_assignment e, *known;
 	uint64_t id[2];
 
-	if (!strncmp(line, "policy ", 7)) {
-		snprintf(r->policy, sizeof r->policy, "%s", line + 7);
-	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, id, 2)) {
+	if (read_policy(line, &r->policy))
+		return;
+	if (!strncmp(line, "drop", 4) && read_numbers(line + 4, id, 2)) {
 		known = find(r, (pid_t)id[0], id[1]);
 		if (known)
 			remove_entry(r, known);
@@ -210,8 +231,8 @@ static int write_file(struct gp_assignments *r)
 		return -errno;
 	r->fd = fd;
 	r->size = 0;
-	if (*r->policy)
-		code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	if (*r->policy.text)
+		code = append(r, line, print_policy(line, sizeof line, &r->policy));
 	for (unsigned i = 0; i < r->n && !code; i++)
 		if (r->entry[i].source == GP_ATTR_BY_USER)
 			code = append(r, line, print_entry(line, sizeof line, &r->entry[i]));
@@ -377,18 +398,19 @@ void gp_assignments_each(struct gp_assignments *r,
 		each(arg, &r->entry[i]);
 }
 
-int gp_assignments_set_policy(struct gp_assignments *r, const char *text, struct gp_error *err)
+int gp_assignments_set_policy(struct gp_assignments *r, const struct gp_chosen_policy *chosen,
+			      struct gp_error *err)
 {
-	char line[300];
+	char line[400];
 	int code;
 
-	snprintf(r->policy, sizeof r->policy, "%s", text);
-	code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	r->policy = *chosen;
+	code = append(r, line, print_policy(line, sizeof line, chosen));
 	compact(r);
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 
-const char *gp_assignments_policy(const struct gp_assignments *r)
+const struct gp_chosen_policy *gp_assignments_policy(const struct gp_assignments *r)
 {
-	return r->policy;
+	return &r->policy;
 }

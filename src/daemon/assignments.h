@@ -63,11 +63,19 @@ void gp_assignments_drop_rules(struct gp_assignments *r);
 void gp_assignments_each(struct gp_assignments *r,
 			 void (*each)(void *arg, const struct gp_assignment *entry), void *arg);
 
-/*
- * The policy that was chosen at run time, as text; "" = that of the configuration. Kept in the file
- * as well.
- */
-int gp_assignments_set_policy(struct gp_assignments *r, const char *text, struct gp_error *err);
-const char *gp_assignments_policy(const struct gp_assignments *r);
+/* A policy that a user chose at run time for all devices. */
+struct gp_chosen_policy {
+	char text[256];      /* "" = none: the configured policy applies */
+	uid_t by;            /* GP_BY_UNKNOWN in a file of an older version */
+	uint64_t at_ns;      /* CLOCK_REALTIME */
+	uint64_t configured; /* gp_config_policies_key at that time; 0 = not known */
+};
+#define GP_BY_UNKNOWN ((uid_t)-1)
+
+/* Kept in the file as well. */
+int gp_assignments_set_policy(struct gp_assignments *r, const struct gp_chosen_policy *chosen,
+			      struct gp_error *err);
+/* Never NULL. */
+const struct gp_chosen_policy *gp_assignments_policy(const struct gp_assignments *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's configuration: finds and loads the file, and selects the policy of a device. */
+/* The daemon's configuration: finds and loads the file. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,21 +36,6 @@ void gp_configuration_read(struct gp_reading *r)
 	r->group = find_group(r->config);
 	for (unsigned i = 0; i < r->nusers; i++)
 		r->limit[i] = gp_bounds_of(r->config, r->user[i]);
-}
-
-int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
-		      struct gp_error *err)
-{
-	const char *source = gp_assignments_policy(c->assignments);
-	bool ignore;
-
-	if (*source && !gp_policy_parse(source, choice,
-					NULL)) /* a daemon of another version may have written it */
-		return 0;
-	if (c->options.policy)
-		return gp_policy_parse(c->options.policy, choice, err);
-	*choice = gp_config_device(c->config, device, &ignore)->choice;
-	return 0;
 }
 
 void gp_configuration_use(struct gp_control *c, const struct gp_reading *r)

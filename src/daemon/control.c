@@ -68,8 +68,7 @@ static void restore_process(void *arg, const struct gp_assignment *entry)
 
 	if (!proc)
 		return;
-	proc->source = entry->source;
-	proc->set_by = entry->by;
+	gp_proc_assign(proc, entry->source, entry->by);
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }
@@ -91,7 +90,8 @@ static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct 
 		.starve_limit_ns = s->starve_limit_ns,
 		.wake_fd = c->wake_fd,
 	};
-	int r = gp_control_policy(c, gpu->info.name, &config.policy, err);
+	struct gp_policy_origin *origin = &c->policy_origin[c->nthreads];
+	int r = gp_control_policy(c, gpu->info.name, &config.policy, origin, err);
 
 	if (r) {
 		gpu->ops->close(gpu);
@@ -101,8 +101,9 @@ static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct 
 	r = gp_device_thread_start(&config, &c->thread[c->nthreads], err);
 	if (r)
 		return r;
-	gp_log(GP_LOG_INFO, "device.started", "device=%u name=\"%s\" policy=%s", c->nthreads,
-	       gp_device_thread_info(c->thread[c->nthreads])->name, config.policy.ops->name);
+	gp_log(GP_LOG_INFO, "device.started", "device=%u name=\"%s\" policy=%s source=%s",
+	       c->nthreads, gp_device_thread_info(c->thread[c->nthreads])->name,
+	       config.policy.ops->name, gp_policy_source_names[origin->source]);
 	/* Clients may have subscribed before there was a GPU. */
 	gp_device_thread_want(c->thread[c->nthreads++], c->wanted);
 	return 0;
@@ -239,7 +240,9 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 		return r;
 	gp_assignments_each(c->assignments, restore_process, c);
 	gp_bounds_renew(c);
-	return gp_control_policy(c, "", &c->policy[0], err); /* used until there is a device */
+	gp_policy_review(c);
+	/* Used until there is a device. */
+	return gp_control_policy(c, "", &c->policy[0], &c->policy_origin[0], err);
 }
 
 static int start_loop(struct gp_control *c, struct gp_error *err)

@@ -12,6 +12,7 @@
 #include "build_config.h"
 #include "config/config.h"
 #include "daemon/device_thread.h"
+#include "daemon/log_limit.h"
 #include "daemon/procs.h"
 #include "procinfo/procinfo.h"
 #include "hold/devices.h"
@@ -49,6 +50,17 @@ enum gp_topic {
 
 extern const char *const gp_topic_names[GP_TOPICS];
 
+/* Where the policy of a device comes from. */
+enum gp_policy_source { GP_POLICY_CONFIGURED, GP_POLICY_COMMAND_LINE, GP_POLICY_CHOSEN };
+
+extern const char *const gp_policy_source_names[];
+
+struct gp_policy_origin {
+	enum gp_policy_source source;
+	uid_t by;       /* with GP_POLICY_CHOSEN: the user, or GP_BY_UNKNOWN */
+	uint64_t at_ns; /* likewise: CLOCK_REALTIME; 0 = not known */
+};
+
 struct gp_control {
 	sd_event *loop;
 	struct gp_options options;
@@ -67,9 +79,13 @@ struct gp_control {
 	unsigned nthreads;
 	struct gp_device_thread *thread[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as requested */
-	uint64_t last_task_event_ns[GP_DEVICES_MAX];    /* last TASK_IN or TASK_OUT */
-	bool behind[GP_DEVICES_MAX];                    /* TASK_IN or TASK_OUT events were lost */
+	struct gp_policy_origin policy_origin[GP_DEVICES_MAX];
+	uint64_t policies_key; /* gp_config_policies_key of the configuration in use */
+	uint64_t last_task_event_ns[GP_DEVICES_MAX]; /* last TASK_IN or TASK_OUT */
+	bool behind[GP_DEVICES_MAX];                 /* TASK_IN or TASK_OUT events were lost */
 	int wake_fd; /* eventfd: a device thread has events or answers */
+
+	struct gp_log_limit set_log; /* of attributes that users set */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
@@ -110,12 +126,27 @@ void gp_configuration_read(struct gp_reading *r);
 void gp_configuration_use(struct gp_control *c, const struct gp_reading *r);
 /* Reads the configuration at start. */
 int gp_control_configure(struct gp_control *c, struct gp_error *err);
-/*
- * The policy of a device: the one chosen at run time, else that of the command line, else that of
- * the configuration.
- */
-int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
+
+/* policy_source.c: which policy a device has, and where it comes from. */
+
+/* The policy of the command line, else that of the configuration. */
+int gp_policy_configured(const struct gp_control *c, const char *device,
+			 struct gp_policy_choice *choice, struct gp_policy_origin *origin,
+			 struct gp_error *err);
+/* The policy chosen at run time for all devices, else the configured policy. */
+int gp_control_policy(const struct gp_control *c, const char *device,
+		      struct gp_policy_choice *choice, struct gp_policy_origin *origin,
 		      struct gp_error *err);
+/*
+ * At start: drops a policy that was chosen earlier, if the command line has one or if the
+ * configured policy has been changed since. Logs what happens to it.
+ */
+void gp_policy_review(struct gp_control *c);
+/*
+ * After a reload: if the configured policy was changed, it replaces the policies of all devices,
+ * also those that users chose.
+ */
+void gp_policy_reload(struct gp_control *c);
 
 /* reload.c: reading the configuration again. */
 
@@ -193,7 +224,9 @@ struct gp_gather {
 	uint64_t start_time;
 	bool first;                     /* of a hold: the process was not held before */
 	struct gp_policy_choice policy; /* the requested policy */
-	char policy_text[256];          /* its text, if a restart must find it; or "" */
+	char policy_text[256];          /* its text; "" with policy_default */
+	bool policy_default;            /* the configured policy of each device, instead */
+	bool policy_everywhere;         /* on all devices */
 	/* Called when all answers have come. Answers the call; the gather is freed afterwards. */
 	void (*finish)(struct gp_gather *g);
 	struct gp_gather *next, *prev;

@@ -110,8 +110,7 @@ static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 	if (proc->source != GP_ATTR_BY_DEFAULT ||
 	    !gp_assignments_find(c->assignments, proc->pid, proc->start_time, &entry))
 		return;
-	proc->source = entry.source;
-	proc->set_by = entry.by;
+	gp_proc_assign(proc, entry.source, entry.by);
 	proc->rule = entry.rule;
 	proc->attr = entry.attr;
 	memcpy(proc->gang, entry.gang, sizeof proc->gang);

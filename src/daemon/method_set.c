@@ -58,6 +58,47 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	return 0;
 }
 
+/* The attributes of a process that have an effect under a policy, by the names of options. */
+static struct json_object *render_effective(const struct gp_policy_ops *policy,
+					    const struct gp_task_attr *attr)
+{
+	struct json_object *list = json_object_new_array();
+
+	if (attr->class == GP_UNMANAGED) {
+		json_object_array_add(list, json_object_new_string("class"));
+		return list;
+	}
+	for (unsigned i = 0; gp_attr_use_names[i]; i++)
+		if (policy->uses & 1u << i)
+			json_object_array_add(list, json_object_new_string(gp_attr_use_names[i]));
+	json_object_array_add(list, json_object_new_string("gang"));
+	return list;
+}
+
+/* The devices of the process; all devices if it has no tasks yet. */
+static struct json_object *render_devices(struct gp_control *c, const struct gp_proc *proc)
+{
+	struct json_object *list = json_object_new_array();
+	uint64_t used = proc->ntasks ? 0 : UINT64_MAX;
+
+	for (unsigned i = 0; i < proc->ntasks; i++)
+		used |= 1ull << proc->task[i].device;
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		const struct gp_policy_ops *policy =
+			gp_device_thread_snapshot(c->thread[i])->policy;
+		struct json_object *o;
+
+		if (!(used & 1ull << i) || !policy)
+			continue;
+		o = json_object_new_object();
+		json_object_object_add(o, "device", json_object_new_uint64(i));
+		json_object_object_add(o, "policy", json_object_new_string(policy->name));
+		json_object_object_add(o, "in_force", render_effective(policy, &proc->attr));
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
 static void finish(struct gp_gather *g)
 {
 	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
@@ -76,6 +117,7 @@ static void finish(struct gp_gather *g)
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_attr_to_json(attr, &proc->attr, proc->gang);
 	json_object_object_add(result, "attr", attr);
+	json_object_object_add(result, "devices", render_devices(g->control, proc));
 	gp_rpc_reply(g->call, result);
 }
 
@@ -90,7 +132,7 @@ static void publish_attr(struct gp_control *c, const struct gp_proc *proc)
 	gp_events_publish(c, GP_TOPIC_ATTR, event);
 }
 
-void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
+static void send_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
 		struct gp_command command = {
@@ -101,33 +143,63 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 		else
 			gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
+}
+
+void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
+{
+	send_attr(c, g, proc);
 	publish_attr(c, proc);
 }
 
-/* All checks have passed; applies the assignment. */
+static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
+{
+	unsigned left_out;
+
+	if (!gp_log_limit_pass(&c->set_log, by, gp_monotonic_ns(), &left_out))
+		return;
+	if (left_out)
+		gp_log(GP_LOG_WARN, "process.log-limited",
+		       "by=%u lines=%u text=\"attributes were set too often to log each change\"",
+		       by, left_out);
+	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
+	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority, by);
+}
+
+static bool is_assigned(struct gp_control *c, const struct gp_assignment *entry)
+{
+	struct gp_assignment now;
+
+	return gp_assignments_get(c->assignments, entry->pid, entry->start_time, &now) &&
+	       now.source == entry->source && now.by == entry->by &&
+	       now.inherit == entry->inherit && !strcmp(now.gang, entry->gang) &&
+	       gp_task_attr_same(&now.attr, &entry->attr);
+}
+
+/* All checks have passed; applies the assignment. A call that changes nothing is not logged. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
 	       const struct gp_assignment *entry)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_gather *g;
-	int r = gp_assignments_put(c->assignments, entry, err);
+	bool changes = !is_assigned(c, entry);
+	int r = changes ? gp_assignments_put(c->assignments, entry, err) : 0;
 
 	if (r)
 		return r;
-	proc->source = GP_ATTR_BY_USER;
-	proc->set_by = entry->by;
+	gp_proc_assign(proc, GP_ATTR_BY_USER, entry->by);
 	proc->limit = gp_configured_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
-	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
-	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority,
-	       gp_rpc_peer(call)->uid);
+	if (changes) {
+		log_set(c, proc, gp_rpc_peer(call)->uid);
+		publish_attr(c, proc);
+	}
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
-	gp_apply_attr(c, g, proc);
+	send_attr(c, g, proc);
 	gp_gather_go(g);
 	return 0;
 }

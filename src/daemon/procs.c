@@ -19,6 +19,44 @@ void gp_procs_init(struct gp_procs *procs, sd_event *loop,
 	*procs = (struct gp_procs){.loop = loop, .on_end = on_end, .arg = arg};
 	gp_table_init(&procs->by_key);
 	gp_table_init(&procs->by_task);
+	gp_table_init(&procs->set_by);
+}
+
+static bool is_counted(const struct gp_proc *p)
+{
+	return p->source == GP_ATTR_BY_USER && !p->ended;
+}
+
+/* If there is no memory for a new user, its processes are not counted. */
+static void count(struct gp_proc *p, int change)
+{
+	uint64_t n = 0, key = p->set_by;
+
+	if (!is_counted(p))
+		return;
+	gp_table_get(&p->procs->set_by, key, &n);
+	if (change > 0)
+		gp_table_put(&p->procs->set_by, key, n + 1);
+	else if (n > 1)
+		gp_table_put(&p->procs->set_by, key, n - 1);
+	else
+		gp_table_remove(&p->procs->set_by, key);
+}
+
+void gp_proc_assign(struct gp_proc *p, enum gp_attr_source source, uid_t by)
+{
+	count(p, -1);
+	p->source = source;
+	p->set_by = by;
+	count(p, 1);
+}
+
+uint32_t gp_procs_set_by(const struct gp_procs *procs, uid_t uid)
+{
+	uint64_t n = 0;
+
+	gp_table_get(&procs->set_by, uid, &n);
+	return (uint32_t)n;
 }
 
 static void unwatch(struct gp_proc *p)
@@ -32,6 +70,7 @@ static void unwatch(struct gp_proc *p)
 
 static void remove_proc(struct gp_procs *procs, struct gp_proc *p)
 {
+	count(p, -1);
 	gp_table_remove(&procs->by_key, gp_process_key(p->start_time, p->pid));
 	for (unsigned i = 0; i < p->ntasks; i++)
 		gp_table_remove(&procs->by_task, TASK_KEY(p->task[i].device, p->task[i].id));
@@ -54,6 +93,7 @@ void gp_procs_free(struct gp_procs *procs)
 		remove_proc(procs, procs->first);
 	gp_table_free(&procs->by_key);
 	gp_table_free(&procs->by_task);
+	gp_table_free(&procs->set_by);
 }
 
 static struct gp_proc *get(const struct gp_table *table, uint64_t key)
@@ -78,6 +118,7 @@ static void end(struct gp_proc *p)
 	struct gp_procs *procs = p->procs;
 
 	unwatch(p);
+	count(p, -1);
 	p->ended = true;
 	procs->on_end(procs->arg, p);
 	if (!p->ntasks)
@@ -146,7 +187,11 @@ static void watch(struct gp_proc *p)
 		mark_unwatched(p, r);
 		return;
 	}
+	/* Before requests: an ended process no longer counts for the limit of its user. */
+	sd_event_source_set_priority(p->watch, SD_EVENT_PRIORITY_IMPORTANT);
+	count(p, -1);
 	p->ended = fd < 0;
+	count(p, 1);
 	p->procs->logged_unwatched &= p->procs->unwatched > 0;
 }
 

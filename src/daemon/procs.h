@@ -69,8 +69,9 @@ struct gp_procs {
 	struct gp_table by_task; /* device and task -> struct gp_proc */
 	struct gp_proc *first;
 	unsigned n;
-	unsigned unwatched;    /* number of processes that could not be watched */
-	bool logged_unwatched; /* a warning was logged; reset when all are watched */
+	struct gp_table set_by; /* uid -> number of processes with attributes that this user set */
+	unsigned unwatched;     /* number of processes that could not be watched */
+	bool logged_unwatched;  /* a warning was logged; reset when all are watched */
 	/* A process has ended. It is removed after this call, unless it still has tasks. */
 	void (*on_end)(void *arg, struct gp_proc *proc);
 	void *arg;
@@ -88,6 +89,14 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
  * in the next iteration of the loop.
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
+
+/*
+ * Sets source and set_by of a process, and counts the processes of each user. All changes of these
+ * two members go through here.
+ */
+void gp_proc_assign(struct gp_proc *proc, enum gp_attr_source source, uid_t by);
+/* The number of processes that have not ended and have attributes that this user set. */
+uint32_t gp_procs_set_by(const struct gp_procs *procs, uid_t uid);
 
 /* Tries again to watch processes that could not be watched; to be called periodically. */
 void gp_procs_retry(struct gp_procs *procs);

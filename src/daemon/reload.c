@@ -74,17 +74,7 @@ static void apply(struct gp_control *c, const struct gp_reading *reading)
 		gp_config_free(c->config);
 	gp_configuration_use(c, reading);
 	gp_warn_restart_needed(c->initial_config, c->config);
-	for (unsigned i = 0; i < c->nthreads; i++) {
-		struct gp_command command = {.kind = GP_COMMAND_POLICY};
-
-		if (gp_control_policy(c, gp_device_thread_info(c->thread[i])->name, &command.policy,
-				      NULL))
-			continue;
-		if (!memcmp(&command.policy, &c->policy[i], sizeof command.policy))
-			continue;
-		c->policy[i] = command.policy;
-		gp_device_thread_command(c->thread[i], &command);
-	}
+	gp_policy_reload(c);
 	c->reload->again |= !gp_bounds_set(c, reading->user, reading->limit, reading->nusers);
 	gp_rules_reapply(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);

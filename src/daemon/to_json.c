@@ -118,6 +118,7 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	if (snapshot->policy)
 		add_text(o, "policy", snapshot->policy->name);
 	add_text(o, "policy_wanted", c->policy[device].ops->name);
+	add_text(o, "policy_source", gp_policy_source_names[c->policy_origin[device].source]);
 	json_object_object_add(o, "capabilities", render_caps(gp_device_thread_caps(h)));
 	add(o, "tasks", snapshot->ntasks);
 	add(o, "mono_ns", snapshot->now_ns);

@@ -51,6 +51,7 @@ const struct gp_policy_ops gp_policy_fair = {
 	.nparam = sizeof fair_params / sizeof *fair_params,
 	.device_state = sizeof(struct gp_turns),
 	.task_state = sizeof(struct gp_turn_entity),
+	.uses = GP_USES_WEIGHT,
 	.watches = true,
 	.decide = fair_decide,
 };

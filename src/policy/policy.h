@@ -109,6 +109,20 @@ static inline uint32_t gp_slice_param(const struct gp_view *view,
 					 : (uint32_t)us;
 }
 
+/*
+ * The attributes that change the plans of a policy. Every policy leaves unmanaged tasks alone, and
+ * the engine keeps gangs together under every policy. In the order of gp_attr_use_names.
+ */
+enum gp_attr_use {
+	GP_USES_CLASS = 1u << 0, /* it treats lc and be differently */
+	GP_USES_PRIORITY = 1u << 1,
+	GP_USES_WEIGHT = 1u << 2,
+	GP_USES_SHARE = 1u << 3,
+	GP_USES_CEILING = 1u << 4,
+	GP_USES_DEADLINE = 1u << 5,
+	GP_USES_BUDGET = 1u << 6,
+};
+
 struct gp_policy_ops {
 	const char *name;
 	const char *summary; /* one line */
@@ -116,6 +130,7 @@ struct gp_policy_ops {
 	uint32_t nparam;
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
+	uint32_t uses;       /* GP_USES_*: attributes without a bit here have no effect */
 	uint32_t needs;      /* GP_CAP_* that the device must have; else loading fails */
 	uint32_t needs_one;  /* of these GP_CAP_* the device must have one. Activity counts only if
 				it is known in time (gp_tells_in_time) */

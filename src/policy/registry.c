@@ -21,6 +21,9 @@ const struct gp_policy_ops *const gp_policies[] = {
 };
 /* clang-format on */
 
+const char *const gp_attr_use_names[] = {"class",   "priority", "weight", "share",
+					 "ceiling", "deadline", "budget", NULL};
+
 const struct gp_policy_ops *gp_policy_find(const char *name)
 {
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)

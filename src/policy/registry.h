@@ -21,6 +21,9 @@ extern const struct gp_policy_ops gp_policy_qos;
 /* All policies; `none`, the baseline, is first. The table ends with NULL. */
 extern const struct gp_policy_ops *const gp_policies[];
 
+/* The attributes by the bits of enum gp_attr_use: "class", "priority", ... Ends with NULL. */
+extern const char *const gp_attr_use_names[];
+
 /* Returns NULL if no policy has that name. */
 const struct gp_policy_ops *gp_policy_find(const char *name);
 

@@ -17,6 +17,7 @@ names=$out
 try "$GPREEMPT" policy --list
 exits 0 '' 'policy --list'
 [[ $out =~ quantum\ +200\ ms\ +10-10000\ +turn ]] || fail "no default, range and unit in '$out'"
+[[ $out == *$'\n  attributes: weight, share, ceiling\n'* ]] || fail "the attributes of share are not in '$out'"
 longest=$(wc -L <"$work/out")
 ((longest <= 80)) || fail "a line of $longest characters"
 listed=$out
@@ -27,6 +28,7 @@ try env GPREEMPT_SOCKET="$work/no-such-socket" "$GPREEMPT" policy --list --json
 holds 'all(.[]; has("in_force") | not)' 'without a daemon nothing is said of what is in force'
 exits 0 '' 'policy --json'
 [[ $(jq -r '.[].name' "$work/out") == "$names" ]] || fail 'JSON names other policies'
+holds '[.[] | select(.name == "priority").attributes] == [["class", "priority"]]' 'each policy has the attributes it uses'
 holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \
 	'each parameter has a default in its range and a unit'
 

@@ -31,12 +31,31 @@ load job --kernel 5ms
 is "$LOAD" '.class == "unmanaged" and .set_by == "default"'
 try "$GPREEMPT" set "$LOAD" --class be --share 25 --gang trainers
 exits 0 '' 'set'
-[[ $out == "$LOAD (gpreempt): class be, priority 0, weight 100, share 25 %, gang trainers; in force on 1 device" ]] ||
+[[ $out == "$LOAD (gpreempt): class be, priority 0, weight 100, share 25 %, gang trainers; in force on 1 device; policy priority does not use share" ]] ||
 	fail "set said '$out'"
 is "$LOAD" '.class == "be" and .share_permille == 250 and .gang == "trainers" and .set_by == "user"'
 try "$GPREEMPT" set "$LOAD" --priority 7 --share none --gang none --json
 holds '.attr == {"class": "be", "priority": 7, "weight": 100} and .tasks == 1' 'what is not said stays, none takes back'
+holds '[.devices[] | {policy, in_force}] == [{policy: "priority", in_force: ["class", "priority", "gang"]}]' \
+	'set --json lists the attributes that the policy uses'
 is "$LOAD" '.priority == 7 and (has("gang") or has("share_permille") | not)'
+
+# An attribute that the policy does not use is kept; it is not confirmed as in force.
+try "$GPREEMPT" set "$LOAD" --share 60
+[[ $out == *'share 60 %; kept without effect; policy priority does not use share' ]] || fail "set --share said '$out'"
+try "$GPREEMPT" run --class be --share 60 -- true
+exits 0 'gpreempt: policy priority does not use share; gpreempt policy lists the policies' 'run --share'
+"$GPREEMPT" policy share >/dev/null || fail 'policy share'
+try "$GPREEMPT" set "$LOAD" --share 60 --deadline 2ms
+[[ $out == *'; in force on 1 device; policy share does not use priority, deadline' ]] || fail "under share, set said '$out'"
+try "$GPREEMPT" set "$LOAD" --class lc --deadline none
+[[ $out == *'; in force on 1 device; policy share does not use class lc, priority' ]] || fail "under share, set --class lc said '$out'"
+try "$GPREEMPT" set "$LOAD" --class unmanaged
+[[ $out == *'; in force on 1 device; an unmanaged process is left alone' ]] || fail "set --class unmanaged said '$out'"
+try "$GPREEMPT" set "$LOAD" --share 30
+[[ $out == *'; kept without effect; an unmanaged process is left alone' ]] || fail "set of an unmanaged process said '$out'"
+"$GPREEMPT" set "$LOAD" --class be --share none --priority 0 >/dev/null || fail 'set --class be'
+"$GPREEMPT" policy priority >/dev/null || fail 'policy priority'
 try "$GPREEMPT" set "$LOAD" --class unmanaged
 is "$LOAD" '.class == "unmanaged"'
 

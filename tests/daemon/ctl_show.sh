@@ -37,9 +37,9 @@ try "$GPREEMPT" stats --for 200ms --no-daemon --json
 holds "any(.tasks[]; .pid == $train)" 'stats --no-daemon looks itself'
 
 try "$GPREEMPT" policy
-[[ $out == *$'\nin force: priority:'* ]] || fail "policy does not say what is in force: ${out: -300}"
+[[ $out == *$'\nin force: priority: '*'quantum 200 ms'*$'\n  from the command line of gpreemptd (--policy)\n'* ]] || fail "policy does not say what is in force: ${out: -300}"
 try "$GPREEMPT" policy fair:turn=20
-[[ $out == 'in force: fair:'*turn=20* ]] || fail "policy fair said '$out'"
+[[ $out == 'in force: fair: '*'turn 20 ms'*$'\n  chosen by '* ]] || fail "policy fair said '$out'"
 try "$GPREEMPT" policy rr --device 1
 exits 0 '' 'policy on one device'
 try "$GPREEMPT" ps

@@ -277,15 +277,26 @@ TEST_WITH(half_a_line_spoils_no_other, set_up, tear_down)
 	assert_int_equal(found.attr.weight, 8);
 }
 
-TEST_WITH(the_policy_that_somebody_chose_is_kept, set_up, tear_down)
+TEST_WITH(the_policy_that_a_user_chose_is_kept_with_user_and_time, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_error err = {0};
+	struct gp_chosen_policy rr = {.text = "rr", .by = 1000, .at_ns = 5, .configured = 7},
+				priority = {.text = "priority:quantum=50", .by = 1001, .at_ns = 6};
+	const struct gp_chosen_policy *kept = gp_assignments_policy(w->assignments);
 
-	assert_string_equal(gp_assignments_policy(w->assignments), "");
-	assert_int_equal(gp_assignments_set_policy(w->assignments, "rr", &err), 0);
-	assert_int_equal(gp_assignments_set_policy(w->assignments, "priority:quantum=50", &err), 0);
+	assert_string_equal(kept->text, "");
+	assert_int_equal(gp_assignments_set_policy(w->assignments, &priority, &err), 0);
+	assert_int_equal(gp_assignments_set_policy(w->assignments, &rr, &err), 0);
 	reopen(w);
 	reopen(w);
-	assert_string_equal(gp_assignments_policy(w->assignments), "priority:quantum=50");
+	kept = gp_assignments_policy(w->assignments);
+	assert_string_equal(kept->text, "rr");
+	assert_int_equal(kept->by, 1000);
+	assert_int_equal(kept->at_ns, 5);
+	assert_int_equal(kept->configured, 7);
+	assert_int_equal(
+		gp_assignments_set_policy(w->assignments, &(struct gp_chosen_policy){0}, &err), 0);
+	reopen(w);
+	assert_string_equal(gp_assignments_policy(w->assignments)->text, "");
 }

@@ -13,13 +13,13 @@ TEST(a_policy_that_a_device_refuses_is_not_kept)
 	answer = world_ask(&w, "policy", "{\"policy\":\"edf\"}");
 	assert_non_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
-	assert_string_equal(gp_assignments_policy(w.c.assignments),
+	assert_string_equal(gp_assignments_policy(w.c.assignments)->text,
 			    ""); /* a restart would not start */
 	assert_string_equal(w.c.policy[0].ops->name, "none");
 	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}");
 	assert_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
-	assert_string_equal(gp_assignments_policy(w.c.assignments), "rr");
+	assert_string_equal(gp_assignments_policy(w.c.assignments)->text, "rr");
 	assert_string_equal(w.c.policy[0].ops->name, "rr");
 	world_end(&w);
 }

@@ -36,6 +36,18 @@ void gp_ask_put_attrs(struct json_object *params, const struct gp_given_attrs *g
 /* "class be, priority 3, weight 100, deadline 2 ms" of a task or a reply. Returns `out`. */
 const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size);
 
+/*
+ * The effect of attributes, from the answer to `set`: "in force on 2 devices; policy priority does
+ * not use share". Attributes count if `given` has them or if they differ from the default.
+ * Returns `out`.
+ */
+const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given_attrs *given,
+			       char *out, size_t size);
+
+/* The same, only the part about given attributes without effect; "" where there are none. */
+const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given_attrs *given,
+			       char *out, size_t size);
+
 /* All devices, and all tasks (of one process, if `pid` is not 0), each as a JSON array that the
  * caller puts. Asks for one device after the other, which limits the length of an answer. */
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);

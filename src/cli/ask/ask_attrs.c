@@ -34,12 +34,14 @@ struct sentence {
 	size_t size, used;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct sentence *s, const char *format, ...)
+/* Appends text, after `between` if there is text already. */
+__attribute__((format(printf, 3, 4))) static void append(struct sentence *s, const char *between,
+							 const char *format, ...)
 {
 	va_list args;
 
 	if (s->used)
-		s->used += (size_t)snprintf(s->out + s->used, s->size - s->used, ", ");
+		s->used += (size_t)snprintf(s->out + s->used, s->size - s->used, "%s", between);
 	if (s->used >= s->size)
 		s->used = s->size - 1;
 	va_start(args, format);
@@ -55,7 +57,7 @@ static void add_permille(struct sentence *s, struct json_object *attr, const cha
 	uint64_t value = gp_field_number_or(attr, key, 0);
 
 	if (value)
-		add(s, "%s %g %%", name, (double)value / 10);
+		append(s, ", ", "%s %g %%", name, (double)value / 10);
 }
 
 static void add_time(struct sentence *s, struct json_object *attr, const char *key,
@@ -65,7 +67,7 @@ static void add_time(struct sentence *s, struct json_object *attr, const char *k
 	char text[32];
 
 	if (ns)
-		add(s, "%s %s", name, gp_cli_duration(text, sizeof text, ns));
+		append(s, ", ", "%s %s", name, gp_cli_duration(text, sizeof text, ns));
 }
 
 const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size)
@@ -76,16 +78,135 @@ const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size)
 
 	*out = 0;
 	if (class)
-		add(&s, "class %s", class);
+		append(&s, ", ", "class %s", class);
 	if (gp_field_number(attr, "priority", &value))
-		add(&s, "priority %llu", (unsigned long long)value);
+		append(&s, ", ", "priority %llu", (unsigned long long)value);
 	if (gp_field_number(attr, "weight", &value))
-		add(&s, "weight %llu", (unsigned long long)value);
+		append(&s, ", ", "weight %llu", (unsigned long long)value);
 	add_permille(&s, attr, "share_permille", "share");
 	add_permille(&s, attr, "ceiling_permille", "ceiling");
 	add_time(&s, attr, "deadline_ns", "deadline");
 	add_time(&s, attr, "budget_ns", "budget");
 	if (gang && *gang)
-		add(&s, "gang %s", gang);
+		append(&s, ", ", "gang %s", gang);
+	return out;
+}
+
+/* The attributes by GP_GIVEN_*: name in the daemon's list, key of the answer, and default. */
+static const struct {
+	const char *name, *key;
+	uint64_t usual;
+} attributes[] = {
+	{"class", "class", 0},
+	{"priority", "priority", 0},
+	{"weight", "weight", 100},
+	{"share", "share_permille", 0},
+	{"ceiling", "ceiling_permille", 0},
+	{"deadline", "deadline_ns", 0},
+	{"budget", "budget_ns", 0},
+	{"gang", "gang", 0},
+};
+#define ATTRIBUTES (sizeof attributes / sizeof *attributes)
+
+static bool has_word(struct json_object *list, const char *word)
+{
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(list, i)), word))
+			return true;
+	return false;
+}
+
+/*
+ * The attributes (GP_GIVEN_*) that the effect is told of: those that were given, and those that
+ * differ from the default. Class be has an effect under every policy: the process is managed.
+ */
+static unsigned chosen_attributes(struct json_object *attr, unsigned given)
+{
+	const char *class = gp_field_text(attr, "class");
+	unsigned chosen = 0;
+
+	if (class && !strcmp(class, gp_class_name(GP_LATENCY_CRITICAL)))
+		chosen |= GP_GIVEN_CLASS;
+	for (unsigned i = 1; i < ATTRIBUTES; i++) {
+		struct json_object *value = gp_field(attr, attributes[i].key);
+
+		if (value &&
+		    (given & 1u << i || json_object_get_uint64(value) != attributes[i].usual))
+			chosen |= 1u << i;
+	}
+	return chosen;
+}
+
+/* Which attributes of `chosen` have no effect on a device. */
+static unsigned without_effect(struct json_object *device, unsigned chosen)
+{
+	struct json_object *in_force = gp_field(device, "in_force");
+	unsigned unused = 0;
+
+	for (unsigned i = 0; i < ATTRIBUTES && in_force; i++)
+		if (chosen & 1u << i && !has_word(in_force, attributes[i].name))
+			unused |= 1u << i;
+	return unused;
+}
+
+/* One clause for each policy that does not use all of `chosen`. */
+static void append_unused(struct sentence *s, struct json_object *answer, unsigned chosen)
+{
+	const char *class = gp_field_text(gp_field(answer, "attr"), "class"), *told = "";
+
+	for (size_t i = 0; i < gp_field_count(answer, "devices"); i++) {
+		struct json_object *device =
+			json_object_array_get_idx(gp_field(answer, "devices"), i);
+		const char *policy = gp_field_text(device, "policy"), *between = " ";
+		unsigned unused = without_effect(device, chosen);
+
+		if (!unused || !policy || !strcmp(policy, told))
+			continue;
+		if (class && !strcmp(class, gp_class_name(GP_UNMANAGED))) {
+			append(s, "; ", "an unmanaged process is left alone");
+			return;
+		}
+		told = policy;
+		append(s, "; ", "policy %s does not use", policy);
+		for (unsigned k = 0; k < ATTRIBUTES; k++)
+			if (unused & 1u << k) {
+				append(s, between, k ? "%s" : "%s lc", attributes[k].name);
+				between = ", ";
+			}
+	}
+}
+
+const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given_attrs *given,
+			       char *out, size_t size)
+{
+	struct sentence s = {.out = out, .size = size};
+	unsigned chosen = chosen_attributes(gp_field(answer, "attr"), given->given);
+
+	*out = 0;
+	append_unused(&s, answer, chosen & given->given);
+	return out;
+}
+
+const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given_attrs *given,
+			       char *out, size_t size)
+{
+	struct sentence s = {.out = out, .size = size};
+	struct json_object *devices = gp_field(answer, "devices");
+	uint64_t tasks = gp_field_number_or(answer, "tasks", 0);
+	unsigned chosen = chosen_attributes(gp_field(answer, "attr"), given->given);
+	unsigned asked = chosen & given->given;
+	size_t n = gp_field_count(answer, "devices"), idle = 0;
+
+	for (size_t i = 0; i < n && asked && !(given->given & GP_GIVEN_CLASS); i++)
+		idle += without_effect(json_object_array_get_idx(devices, i), asked) == asked;
+	*out = 0;
+	if (n && idle == n)
+		append(&s, "", "kept without effect");
+	else if (tasks)
+		append(&s, "", "in force on %llu device%s", (unsigned long long)tasks,
+		       tasks == 1 ? "" : "s");
+	else
+		append(&s, "", "not using a GPU yet; takes effect as soon as it does");
+	append_unused(&s, answer, chosen);
 	return out;
 }

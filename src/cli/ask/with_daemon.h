@@ -29,7 +29,10 @@ void gp_daemon_show_policy(void);
 #define GP_DAEMON_POLICY_SIZE 32
 int gp_daemon_policies(char name[][GP_DAEMON_POLICY_SIZE], unsigned max);
 
-/* Sets a policy ("qos:period=50") on one device, or on all with -1. Returns the exit code. */
+/*
+ * Sets a policy ("qos:period=50"; NULL: the configured policy) on one device, or on all with -1.
+ * Returns the exit code.
+ */
 int gp_daemon_set_policy(const char *text, int device, bool json);
 
 /* Holds the targets. With `for_ns` GP_NEVER it returns, and the daemon keeps the hold until a

@@ -116,7 +116,8 @@ void gp_show_device(struct json_object *d)
 {
 	const char *state = gp_field_text(d, "state"), *name = gp_field_text(d, "name");
 	const char *policy = gp_field_text(d, "policy"),
-		   *wanted = gp_field_text(d, "policy_wanted");
+		   *wanted = gp_field_text(d, "policy_wanted"),
+		   *source = gp_field_text(d, "policy_source");
 
 	printf("device %llu: %s", (unsigned long long)gp_field_number_or(d, "device", 0),
 	       name ? name : "?");
@@ -124,6 +125,8 @@ void gp_show_device(struct json_object *d)
 		printf(", policy %s", policy);
 	if (policy && wanted && strcmp(policy, wanted) != 0)
 		printf(" instead of %s", wanted);
+	if (policy && source && !strcmp(source, "user"))
+		fputs(" (chosen by a user)", stdout);
 	if (state && strcmp(state, "ok") != 0)
 		printf(", %s", state);
 }

@@ -10,16 +10,20 @@
 #include "hold/devices.h"
 #include "policy/registry.h"
 
+enum { DEFAULT = 0x2000 };
+
 static struct {
 	bool json;
 	bool names;
-	int device; /* -1 = all */
+	bool configured; /* return to the configured policy */
+	int device;      /* -1 = all */
 	const char *policy;
 } env = {.device = -1};
 
 static const struct argp_option options[] = {
 	{"list", 'l', NULL, 0, "List the policies with their parameters (the default)", 0},
 	{"names", 'n', NULL, 0, "List only the names", 0},
+	{"default", DEFAULT, NULL, 0, "Return to the policy of the configuration", 0},
 	{"device", 'd', "N", 0, "Set the policy on this device only", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
@@ -34,6 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'l': env.names = false; break;
 	case 'n': env.names = true; break;
 	case 'j': env.json = true; break;
+	case DEFAULT: env.configured = true; break;
 	case 'd':
 		env.device = (int)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
 		break;
@@ -45,7 +50,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		env.policy = arg;
 		break;
 	case ARGP_KEY_END:
-		if (env.device >= 0 && !env.policy)
+		if (env.configured && env.policy)
+			argp_error(state, "--default and the policy '%s' contradict each other",
+				   env.policy);
+		if (env.device >= 0 && !env.policy && !env.configured)
 			argp_error(state, "--device goes with a policy to set");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
@@ -56,6 +64,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void print_policy(const struct gp_policy_ops *p)
 {
 	printf("%s: %s\n", p->name, p->summary);
+	for (unsigned i = 0, n = 0; gp_attr_use_names[i]; i++)
+		if (p->uses & 1u << i)
+			printf("%s%s", n++ ? ", " : "  attributes: ", gp_attr_use_names[i]);
+	if (p->uses)
+		putchar('\n');
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
 		char range[48];
@@ -74,10 +87,16 @@ struct in_force {
 
 static struct json_object *policy_to_json(const struct gp_policy_ops *p, const struct in_force *f)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array(),
+			   *attributes = json_object_new_array();
 
 	gp_field_put_text(o, "name", p->name);
 	gp_field_put_text(o, "summary", p->summary);
+	for (unsigned i = 0; gp_attr_use_names[i]; i++)
+		if (p->uses & 1u << i)
+			json_object_array_add(attributes,
+					      json_object_new_string(gp_attr_use_names[i]));
+	json_object_object_add(o, "attributes", attributes);
 	if (f->ndevices >= 0) {
 		struct json_object *devices = json_object_new_array();
 
@@ -139,7 +158,7 @@ static int run(int argc, char **argv)
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.policy)
+	if (env.policy || env.configured)
 		return gp_daemon_set_policy(env.policy, env.device, env.json);
 	list();
 	if (!env.json && !env.names)

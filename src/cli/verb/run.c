@@ -29,7 +29,7 @@ static const struct argp_option options[] = {
 	{"gpu", 'g', "N", 0, "Show the command only this GPU (number as in gpreempt ps)", 0},
 	{"anyway", 'a', NULL, 0, "Run the command also if no daemon runs, or if the daemon refuses",
 	 0},
-	{"json", 'j', NULL, 0, "Write the attributes in force as JSON on standard error", 0},
+	{"json", 'j', NULL, 0, "Write the attributes as JSON on standard error", 0},
 	{0},
 };
 
@@ -58,6 +58,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* On standard error: standard output belongs to the command. */
+static void print_unused(struct json_object *answer)
+{
+	char unused[512];
+
+	if (*gp_ask_unused_text(answer, &env.given, unused, sizeof unused))
+		fprintf(stderr, "gpreempt: %s; gpreempt policy lists the policies\n", unused);
+}
+
 static void print_json(struct json_object *attr)
 {
 	struct json_object *o = json_object_new_object();
@@ -92,6 +100,8 @@ static int register_self(struct gp_error *err)
 	gp_client_close(client);
 	if (!r && env.json)
 		print_json(gp_field(answer, "attr"));
+	else if (!r)
+		print_unused(answer);
 	json_object_put(answer);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt set: changes the attributes of running processes, and prints those in force. */
+/* gpreempt set: changes the attributes of running processes, and prints their effect. */
 #include <argp.h>
 #include <errno.h>
 
@@ -43,8 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void print_result(pid_t pid, struct json_object *answer)
 {
-	uint64_t tasks = gp_field_number_or(answer, "tasks", 0);
-	char name[32], attr[256];
+	char name[32], attr[256], effect[512];
 
 	gp_process_name(pid, name, sizeof name);
 	if (env.json) {
@@ -53,13 +52,9 @@ static void print_result(pid_t pid, struct json_object *answer)
 		gp_print_json(answer);
 		return;
 	}
-	printf("%d (%s): %s; ", pid, name,
-	       gp_ask_attr_text(gp_field(answer, "attr"), attr, sizeof attr));
-	if (tasks)
-		printf("in force on %llu device%s\n", (unsigned long long)tasks,
-		       tasks == 1 ? "" : "s");
-	else
-		puts("not using a GPU yet; takes effect as soon as it does");
+	printf("%d (%s): %s; %s\n", pid, name,
+	       gp_ask_attr_text(gp_field(answer, "attr"), attr, sizeof attr),
+	       gp_ask_effect_text(answer, &env.given, effect, sizeof effect));
 }
 
 static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
@@ -87,7 +82,7 @@ static int run(int argc, char **argv)
 		.args_doc = "PID...",
 		.children = children,
 		.doc = "Change the attributes of running processes through the daemon, and print "
-		       "those in force.\v"
+		       "which of them have an effect under the present policy.\v"
 		       "Attributes that are not given stay as they are. The value none removes a "
 		       "share, ceiling, deadline, budget or gang.\n\n"
 		       "Examples:\n"

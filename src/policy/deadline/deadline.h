@@ -260,6 +260,7 @@ static inline uint64_t gp_full_switch_ns(const struct gp_view *view)
 #define GP_DEADLINE_OPS \
 	.device_state = sizeof(struct gp_deadline_device), \
 	.task_state = sizeof(struct gp_deadline_entity), \
+	.uses = GP_USES_DEADLINE | GP_USES_BUDGET, \
 	.needs = GP_CAP_HOLD, \
 	.needs_one = GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS, \
 	.every_deadline = true, \

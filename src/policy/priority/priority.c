@@ -37,6 +37,7 @@ const struct gp_policy_ops gp_policy_priority = {
 	.nparam = sizeof priority_params / sizeof *priority_params,
 	.device_state = sizeof(struct gp_priority_device),
 	.task_state = sizeof(struct gp_priority_task),
+	.uses = GP_USES_CLASS | GP_USES_PRIORITY,
 	.watches = true,
 	.decide = priority_decide,
 };

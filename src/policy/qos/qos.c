@@ -185,6 +185,8 @@ const struct gp_policy_ops gp_policy_qos = {
 	.nparam = sizeof qos_params / sizeof *qos_params,
 	.device_state = sizeof(struct gp_qos_device),
 	.task_state = sizeof(struct gp_qos_task),
+	.uses = GP_USES_CLASS | GP_USES_PRIORITY | GP_USES_SHARE | GP_USES_CEILING |
+		GP_USES_DEADLINE | GP_USES_BUDGET,
 	.watches = true,
 	.task_in = qos_task_in,
 	.decide = qos_decide,

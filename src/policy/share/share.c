@@ -209,6 +209,7 @@ const struct gp_policy_ops gp_policy_share = {
 	.nparam = sizeof share_params / sizeof *share_params,
 	.device_state = sizeof(struct gp_share_device),
 	.task_state = sizeof(struct gp_share_task),
+	.uses = GP_USES_WEIGHT | GP_USES_SHARE | GP_USES_CEILING,
 	.watches = true,
 	.decide = share_decide,
 };

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cost of `set` calls: it does not grow with the number of known processes, and calls that
+ * change nothing, or come too often, are not logged. */
+#include "control_world.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "base/process.h"
+
+#define CHILDREN 40
+
+static unsigned polls, lines;
+
+/* Replaces that of the C library. */
+int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct timespec t = {.tv_sec = timeout / 1000, .tv_nsec = timeout % 1000 * 1000000L};
+
+	polls++;
+	return (int)syscall(SYS_ppoll, fds, n, timeout < 0 ? NULL : &t, NULL, 0);
+}
+
+static void count_line(void *arg, enum gp_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	lines += strstr(line, "process.attributes-set") != NULL;
+}
+
+static void ignore_end(void *arg, struct gp_proc *proc)
+{
+	(void)arg;
+	(void)proc;
+}
+
+static void set_weight(struct world *w, unsigned weight)
+{
+	char params[80];
+	struct json_object *answer;
+
+	snprintf(params, sizeof params, "{\"target\":{\"self\":true},\"weight\":%u}", weight);
+	answer = world_ask(w, "set", params);
+	assert_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+}
+
+TEST(a_set_call_does_not_poll_the_processes_that_its_user_has_described)
+{
+	pid_t child[CHILDREN];
+	struct world w;
+
+	world_begin(&w, 0, GP_CAP_HOLD);
+	w.c.procs.on_end = ignore_end;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		struct gp_proc *p;
+
+		child[i] = fork();
+		if (!child[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		p = gp_procs_get(&w.c.procs, child[i], gp_process_start_time(child[i]));
+		assert_non_null(p);
+		gp_proc_assign(p, GP_ATTR_BY_USER, getuid());
+	}
+	assert_int_equal(gp_procs_set_by(&w.c.procs, getuid()), CHILDREN);
+	polls = 0;
+	set_weight(&w, 5);
+	assert_true(polls < CHILDREN);
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	/* Ended processes are no longer counted when the next request is handled. */
+	set_weight(&w, 6);
+	assert_int_equal(gp_procs_set_by(&w.c.procs, getuid()), 0);
+	world_end(&w);
+}
+
+TEST(a_set_call_that_changes_nothing_is_not_logged)
+{
+	struct world w;
+
+	world_begin(&w, 0, GP_CAP_HOLD);
+	gp_log_set_sink(count_line, NULL);
+	lines = 0;
+	for (unsigned i = 0; i < 50; i++)
+		set_weight(&w, 7);
+	gp_log_set_sink(NULL, NULL);
+	assert_int_equal(lines, 1);
+	world_end(&w);
+}
+
+TEST(a_user_causes_a_limited_number_of_log_lines_per_second)
+{
+	struct gp_log_limit limit = {0};
+	unsigned left_out, logged = 0;
+
+	for (unsigned i = 0; i < 1000; i++) /* one second of user 7; user 8 has its own lines */
+		logged += gp_log_limit_pass(&limit, 7, i * GP_NS_PER_MS, &left_out);
+	assert_int_equal(logged, GP_LOG_LIMIT_LINES);
+	assert_true(gp_log_limit_pass(&limit, 8, 999 * GP_NS_PER_MS, &left_out));
+	assert_int_equal(left_out, 0);
+	assert_true(gp_log_limit_pass(&limit, 7, 1000 * GP_NS_PER_MS, &left_out));
+	assert_int_equal(left_out, 1000 - GP_LOG_LIMIT_LINES);
+}
