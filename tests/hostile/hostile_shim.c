@@ -39,17 +39,7 @@
 
 #include "gpu/amd/kfd_abi.h"
 #include "gpu/nvidia/rm_abi.h"
-
-#define TEXT_BYTES 4096
-#define MAX_RULES  16
-
-/* The file that the test and all processes map. */
-struct hostile_page {
-	char text[TEXT_BYTES];
-	_Atomic uint32_t hang; /* calls with the fault `hang` wait while this is 1 */
-	_Atomic uint32_t hanging;
-	_Atomic uint32_t seen[MAX_RULES], applied[MAX_RULES];
-};
+#include "hostile_page.h"
 
 struct rule {
 	char program[32], op[32], when[16], fault[16], arg[32];
@@ -138,7 +128,7 @@ static bool is_due(const char *when, uint32_t n)
 /* The first rule that applies to this call; every rule for the operation counts the call. */
 static bool find_rule(const char *op, struct rule *found)
 {
-	char text[TEXT_BYTES], *rest = NULL;
+	char text[HOSTILE_TEXT_BYTES], *rest = NULL;
 	bool any = false;
 	unsigned index = 0;
 
@@ -146,7 +136,7 @@ static bool find_rule(const char *op, struct rule *found)
 		return false;
 	memcpy(text, page->text, sizeof text);
 	text[sizeof text - 1] = 0;
-	for (char *line = strtok_r(text, "\n", &rest); line && index < MAX_RULES;
+	for (char *line = strtok_r(text, "\n", &rest); line && index < HOSTILE_RULES_MAX;
 	     line = strtok_r(NULL, "\n", &rest), index++) {
 		struct rule r = {.index = index};
 		uint32_t n;

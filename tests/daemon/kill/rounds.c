@@ -88,16 +88,19 @@ static void pause_us(unsigned us)
 /* What the daemon's unit says for its end: clear up, wait, start again. */
 static void restart_daemon(struct world *w, const struct round *r)
 {
-	struct limit limit = limit_begin(w, LIMIT_MS);
+	struct limit limit = limit_begin(w, w->hostile ? HOSTILE_MS : LIMIT_MS);
 	pid_t once = start_after_stop(w);
+	int status;
 
 	if (r->action == KILL_DAEMON_AND_WHO_CLEARS) {
 		pause_us(r->gap_us / 4);
 		kill(once, SIGKILL);
 	}
 	mark_progress(w);
-	if (wait_for(&once, ONCE_MS) > 0 || once)
+	status = wait_for(&once, ONCE_MS);
+	if (once || (status > 0 && !w->hostile))
 		fail(w, "gpreempt-keeper --once failed, or does not end");
+	hostile_clear(w);
 	if (r->away)
 		settle_untouched(w, &limit); /* nobody needs a daemon to go on */
 	else
@@ -152,19 +155,21 @@ static void act(struct world *w, const struct round *r)
 	}
 }
 
-static void play(struct world *w, const struct round *r)
+static void play(struct world *w, const struct round *r, struct gp_rng *rng)
 {
 	struct limit limit;
 
 	w->doing = names[r->action];
+	hostile_set(w, rng);
 	pause_us(r->delay_us);
 	act(w, r);
-	limit = limit_begin(w, LIMIT_MS);
+	hostile_clear(w);
+	limit = limit_begin(w, w->hostile ? HOSTILE_MS : LIMIT_MS);
 	mark_progress(w);
 	gp_hist_add(&tally[r->action].took_ns, settle(w, &limit));
 	tally[r->action].n++;
 	check_files(w);
-	if (atomic_load(&w->shared->odd))
+	if (atomic_load(&w->shared->odd) && !w->hostile)
 		fail(w, "a client was told: %s", w->shared->odd_text);
 }
 
@@ -203,7 +208,7 @@ void case_rounds(struct world *w, unsigned rounds)
 	for (w->round = 0; w->round < rounds; w->round++) {
 		struct round r = draw_round(w, &rng, w->round >= quiet);
 
-		play(w, &r);
+		play(w, &r, &rng);
 		/* Not at once: rings of messages become resident as they are first filled. */
 		if (w->round == (quiet + rounds) / 2)
 			check_memory(w, true);

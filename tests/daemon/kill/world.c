@@ -217,6 +217,8 @@ void world_begin(struct world *w, const struct gpu *gpu)
 	if (w->shared == MAP_FAILED)
 		fail(w, "no memory");
 	start_timer(w);
+	if (w->is_hostile)
+		hostile_begin(w);
 	r = gp_run_dir_make(&err);
 	if (!r)
 		r = gp_undo_open(&w->undo, true, &err);
