@@ -28,7 +28,7 @@ GPREEMPT = BUILD + '/gpreempt'
 GPREEMPTD = BUILD + '/gpreemptd'
 KEEPER = BUILD + '/gpreempt-keeper'
 HOLDER = BUILD + '/tests/lib/lib-holder'
-COMMAND_LIMIT_S = 15  # for one command, with a driver that answers
+COMMAND_LIMIT_S = 10  # for one command, with a driver that answers
 HANG_S = 1.0          # how long a hanging call hangs
 LOOK_S = 0.06         # a running program makes progress within this time
 BACK_S = 4.0          # for a program to run again after the faults are gone
@@ -348,6 +348,14 @@ class Run:
             self.judge_released(line)
         if re.match(r'\d+ .* was released by another process', line):
             self.judge_released(line)
+        if line.startswith('{"event":"held"') and json.loads(line)['pid'] == self.target:
+            self.judge_held(program, 'event held')
+        if line.startswith('{"event":"released"') and json.loads(line)['pid'] == self.target:
+            self.judge_released('event released')
+        if re.match(r'%d .*not using a GPU yet' % self.target, line) or \
+                re.search(r'process %d (has no queues|does not use)' % self.target, line):
+            if self.look()['queues']:
+                self.false('says "%s", and it has %d queues' % (line, self.look()['queues']))
         if line == 'nothing was held' and self.look()['held']:
             time.sleep(0.05)  # a release by its owner may be under way
             if self.look()['held']:
@@ -375,14 +383,27 @@ class Run:
     def gpreempt(self, *words, hostile=True):
         return Program(self, [GPREEMPT] + [str(w) for w in words], hostile)
 
-    def start_daemon(self, hostile=True, keeper=True):
+    def start_daemon(self, hostile=True, keeper=True, events=False, wait=True):
         config = self.folder + '/gpreempt.yaml'
         with open(config, 'w') as f:
             f.write('policy: priority\nlog: info\n')
         if keeper:
             self.keeper = Program(self, [KEEPER, '--timeout', '0.7'], hostile)
         self.daemon = Program(self, [GPREEMPTD, '--gpu', self.emulator.name, '--config', config], hostile)
-        return self.daemon.until_said('daemon.ready')
+        if not self.daemon.until_said('daemon.ready'):
+            return False
+        # The daemon finds programs a moment after it is ready; daemon-ready is about that moment.
+        if wait:
+            wait_until(lambda: self.quiet_ps() or self.hangs, 1.5, 0.03)
+        if events:
+            self.gpreempt('events', '--json', '--kind', 'held,released', hostile=False)
+        return True
+
+    def quiet_ps(self):
+        """Whether ps lists the target."""
+        p = subprocess.run([GPREEMPT, 'ps', '--json', '--for', '1ms'], env=self.env, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S)
+        return '"pid":%d,' % self.target in p.stdout
 
     def ps(self):
         """What ps says of the target: a dict; None: nothing."""
@@ -411,8 +432,14 @@ class Run:
                 and before['done'] == after['done']:
             self.false('ps says %s, and %s' % (task['state'], self.describe()))
 
+    def exit_of_interrupted(self, code, what):
+        """A call that a signal interrupted is repeated, and no failure."""
+        if code and self.c.fault == 'errno %d' % EINTR and self.c.times in ('1', '2') and self.page.applied():
+            self.false('%s: one interrupted call is a failure (exit %d)' % (what, code))
+
     def exit_is_true(self, program, code, what):
         """Exit 0 of a command that should have released the target."""
+        self.exit_of_interrupted(code, what)
         if code == 0 and self.look()['held'] and not wait_until(lambda: not self.look()['held'], 0.3):
             self.false('%s: exit 0, and %s' % (what, self.describe()))
 
@@ -542,7 +569,7 @@ def library(run):
 
 def daemon_suspend_for(run):
     run.inject('begin')
-    if not run.start_daemon():
+    if not run.start_daemon(events=True):
         return
     p = run.gpreempt('suspend', run.target, '--for', '300ms')
     if p.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S):
@@ -554,7 +581,7 @@ def daemon_suspend_for(run):
 
 def daemon_suspend_resume(run):
     run.inject('begin')
-    if not run.start_daemon():
+    if not run.start_daemon(events=True):
         return
     p = run.gpreempt('suspend', run.target)
     code = p.wait()
@@ -566,6 +593,34 @@ def daemon_suspend_resume(run):
         code = p.wait()
         run.exit_is_true(p, code, words[0])
     run.judge_ps()
+
+
+def daemon_ready(run):
+    run.inject('begin')
+    if not run.start_daemon(wait=False):
+        return
+    run.gpreempt('set', run.target, '--class', 'be').wait()
+    run.gpreempt('suspend', run.target, '--for', '100ms').wait()
+
+
+def daemon_class(run):
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    run.gpreempt('set', run.target, '--class', 'be').wait()
+    run.gpreempt('set', run.service, '--class', 'lc').wait()
+    sampler = Sampler(run)
+    time.sleep(0.6)
+    task = run.ps() or {}
+    held = sampler.end()
+    run.trace('seen held %d times; ps: preemptions %s, held_ns %s, failures %s' % (
+        held, task.get('preemptions'), task.get('held_ns'), task.get('failures')))
+    for name in ('preemptions', 'held_ns'):
+        if task.get(name) and not held and run.emulator.name == 'amd':
+            run.false('ps counts %s = %d, and it was never held' % (name, task[name]))
+    p = run.gpreempt('set', run.target, '--class', 'unmanaged')
+    if p.wait() == 0 and not wait_until(lambda: not run.look()['held'], 0.5):
+        run.false('set --class unmanaged: exit 0, and %s' % run.describe())
 
 
 def daemon_end(run):
@@ -665,7 +720,7 @@ def judge_schedule(run, report, sampler, code):
                             ('held_ns', task.get('held_ns'))):
             if value:
                 run.false('schedule counts %s = %d, and it was never held' % (name, value))
-        if code == 0 and (device['failures'] or device['holds']):
+        if code == 0 and (device['holds'] or (run.emulator.name == 'amd' and device['failures'])):
             run.false('schedule: exit 0, and nothing could be held')
 
 
@@ -726,6 +781,8 @@ ACTIONS = {
     'library': library,
     'daemon-for': daemon_suspend_for,
     'daemon-resume': daemon_suspend_resume,
+    'daemon-class': daemon_class,
+    'daemon-ready': daemon_ready,
     'daemon-end': daemon_end,
     'daemon-killed': daemon_killed,
     'daemon-stopped': daemon_stopped,
@@ -814,7 +871,7 @@ NVIDIA_EMU = [('ignore disable 1', ()), ('ignore disable 1000', ()), ('lost 0', 
 
 CLI = ['suspend-for', 'suspend-signal', 'suspend-resume', 'suspend-resume-all', 'stopped-resume', 'killed-resume',
        'killed-keeper', 'library', 'schedule', 'schedule-rr', 'bench']
-DAEMON = ['daemon-for', 'daemon-resume', 'daemon-end', 'daemon-killed', 'daemon-stopped']
+DAEMON = ['daemon-for', 'daemon-resume', 'daemon-class', 'daemon-ready', 'daemon-end', 'daemon-killed', 'daemon-stopped']
 SHOW = ['monitor', 'show', 'doctor']
 
 
@@ -826,7 +883,7 @@ def combinations(vendor):
             whens = ['1', '2', '1+', '2+', 'held', 'held1'] if op in changes else ['1', '1+', 'held']
             for action in CLI + DAEMON:
                 for when in whens:
-                    if when.startswith('held') and action in ('schedule', 'schedule-rr', 'bench'):
+                    if when.startswith('held') and action in ('schedule', 'schedule-rr', 'bench', 'daemon-class'):
                         continue
                     yield Combination(vendor, action, op, fault, when)
             for action in SHOW:
@@ -837,7 +894,7 @@ def combinations(vendor):
             continue
         for action in CLI + DAEMON + SHOW:
             for when in ('1', 'held'):
-                if when == 'held' and action in SHOW + ['schedule', 'schedule-rr', 'bench']:
+                if when == 'held' and action in SHOW + ['schedule', 'schedule-rr', 'bench', 'daemon-class']:
                     continue
                 yield Combination(vendor, action, 'emu', fault, when, heal)
 
