@@ -64,8 +64,18 @@ void hostile_set(struct world *w, struct gp_rng *rng)
 	text[0] = '*';
 }
 
+static unsigned long answers; /* of the shim, in all */
+
 void hostile_clear(struct world *w)
 {
+	if (!w->hostile)
+		return;
+	w->hostile->text[0] = 0;
+	answers += atomic_exchange(&w->hostile->applied[0], 0);
+}
+
+void hostile_report(const struct world *w)
+{
 	if (w->hostile)
-		w->hostile->text[0] = 0;
+		printf("%lu hostile answers of the driver\n", answers);
 }

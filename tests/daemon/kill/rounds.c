@@ -144,6 +144,7 @@ static void act(struct world *w, const struct round *r)
 		start_target(w, r->target);
 		break;
 	case END_TARGET:
+		hostile_clear(w); /* a target that cannot be released cannot finish its work */
 		end_target(w, r->target);
 		start_target(w, r->target);
 		break;
@@ -186,6 +187,7 @@ static void report(const struct world *w)
 			       (unsigned long long)gp_hist_quantile(&tally[i].took_ns, 990000) /
 				       GP_NS_PER_MS);
 	settle_report();
+	hostile_report(w);
 	printf("clients: %llu sets, %llu holds, %llu refused, %llu broken off; %llu events, %llu "
 	       "of them 'undone'\n",
 	       (unsigned long long)s->sets, (unsigned long long)s->holds,

@@ -172,6 +172,7 @@ void check_memory(struct world *w, bool first);
 void hostile_begin(struct world *w);                   /* before the first service starts */
 void hostile_set(struct world *w, struct gp_rng *rng); /* a rule that chance decides */
 void hostile_clear(struct world *w);
+void hostile_report(const struct world *w);
 
 /* The cases. */
 
