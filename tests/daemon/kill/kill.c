@@ -6,6 +6,7 @@
  *
  *     kill nvidia|amd|amd-old rounds [N]     GPREEMPT_SEED chooses other kills, GPREEMPT_SOAK=n
  *                                            makes n times as many
+ *     kill nvidia|amd|amd-old hostile [N]    the same, with a driver that fails and lies meanwhile
  *     kill nvidia|amd|amd-old stopped        the daemon is stopped for 10 s
  */
 #include <stdio.h>
@@ -43,12 +44,13 @@ int main(int argc, char **argv)
 				   : (unsigned)(ROUNDS * (soak ? soak : 1));
 
 	if (!gpu) {
-		fprintf(stderr, "kill nvidia|amd|amd-old rounds|stopped [N]\n");
+		fprintf(stderr, "kill nvidia|amd|amd-old rounds|hostile|stopped [N]\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	w.seed = from_environment("GPREEMPT_SEED", 1);
 	printf("%s, %s, seed %llu\n", argv[1], argv[2], (unsigned long long)w.seed);
+	w.is_hostile = !strcmp(argv[2], "hostile");
 	world_begin(&w, gpu);
 	if (!strcmp(argv[2], "stopped"))
 		case_stopped(&w);

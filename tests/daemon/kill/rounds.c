@@ -88,16 +88,19 @@ static void pause_us(unsigned us)
 /* What the daemon's unit says for its end: clear up, wait, start again. */
 static void restart_daemon(struct world *w, const struct round *r)
 {
-	struct limit limit = limit_begin(w, LIMIT_MS);
+	struct limit limit = limit_begin(w, w->hostile ? HOSTILE_MS : LIMIT_MS);
 	pid_t once = start_after_stop(w);
+	int status;
 
 	if (r->action == KILL_DAEMON_AND_WHO_CLEARS) {
 		pause_us(r->gap_us / 4);
 		kill(once, SIGKILL);
 	}
 	mark_progress(w);
-	if (wait_for(&once, ONCE_MS) > 0 || once)
+	status = wait_for(&once, ONCE_MS);
+	if (once || (status > 0 && !w->hostile))
 		fail(w, "gpreempt-keeper --once failed, or does not end");
+	hostile_clear(w);
 	if (r->away)
 		settle_untouched(w, &limit); /* nobody needs a daemon to go on */
 	else
@@ -141,6 +144,7 @@ static void act(struct world *w, const struct round *r)
 		start_target(w, r->target);
 		break;
 	case END_TARGET:
+		hostile_clear(w); /* a target that cannot be released cannot finish its work */
 		end_target(w, r->target);
 		start_target(w, r->target);
 		break;
@@ -152,19 +156,21 @@ static void act(struct world *w, const struct round *r)
 	}
 }
 
-static void play(struct world *w, const struct round *r)
+static void play(struct world *w, const struct round *r, struct gp_rng *rng)
 {
 	struct limit limit;
 
 	w->doing = names[r->action];
+	hostile_set(w, rng);
 	pause_us(r->delay_us);
 	act(w, r);
-	limit = limit_begin(w, LIMIT_MS);
+	hostile_clear(w);
+	limit = limit_begin(w, w->hostile ? HOSTILE_MS : LIMIT_MS);
 	mark_progress(w);
 	gp_hist_add(&tally[r->action].took_ns, settle(w, &limit));
 	tally[r->action].n++;
 	check_files(w);
-	if (atomic_load(&w->shared->odd))
+	if (atomic_load(&w->shared->odd) && !w->hostile)
 		fail(w, "a client was told: %s", w->shared->odd_text);
 }
 
@@ -181,6 +187,7 @@ static void report(const struct world *w)
 			       (unsigned long long)gp_hist_quantile(&tally[i].took_ns, 990000) /
 				       GP_NS_PER_MS);
 	settle_report();
+	hostile_report(w);
 	printf("clients: %llu sets, %llu holds, %llu refused, %llu broken off; %llu events, %llu "
 	       "of them 'undone'\n",
 	       (unsigned long long)s->sets, (unsigned long long)s->holds,
@@ -203,7 +210,7 @@ void case_rounds(struct world *w, unsigned rounds)
 	for (w->round = 0; w->round < rounds; w->round++) {
 		struct round r = draw_round(w, &rng, w->round >= quiet);
 
-		play(w, &r);
+		play(w, &r, &rng);
 		/* Not at once: rings of messages become resident as they are first filled. */
 		if (w->round == (quiet + rounds) / 2)
 			check_memory(w, true);

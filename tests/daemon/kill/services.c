@@ -21,6 +21,8 @@ static void become(const struct world *w, char **words)
 	int fd = open(w->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (w->hostile)
+		setenv("LD_PRELOAD", HOSTILE_SHIM, 1);
 	dup2(fd, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
 	execv(words[0], words);

@@ -103,6 +103,8 @@ void fail(struct world *w, const char *format, ...)
 	vfprintf(stderr, format, list);
 	va_end(list);
 	fprintf(stderr, "\ngpreemptd %d, gpreempt-keeper %d\n", w->daemon, w->keeper);
+	if (w->hostile) /* the first byte is 0 when the rule was cleared */
+		fprintf(stderr, "the last rule of the hostile driver: *%s", w->hostile->text + 1);
 	show_threads(w->daemon);
 	show_driver(w);
 	show_log(w);
@@ -217,6 +219,8 @@ void world_begin(struct world *w, const struct gpu *gpu)
 	if (w->shared == MAP_FAILED)
 		fail(w, "no memory");
 	start_timer(w);
+	if (w->is_hostile)
+		hostile_begin(w);
 	r = gp_run_dir_make(&err);
 	if (!r)
 		r = gp_undo_open(&w->undo, true, &err);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "tests/hostile/hostile_page.h"
 #include "gpu.h"
 #include "undo/undo.h"
 
@@ -23,6 +24,7 @@
 #define KEEPER_LIMIT "0.7" /* seconds: the keeper's patience with a daemon that is silent */
 #define RESTART_MS   200   /* of the daemon, as in its unit */
 #define LIMIT_MS     1000  /* for everything to be as it should, after a kill or a restart */
+#define HOSTILE_MS   8000 /* the same after hostile answers: failed calls are repeated ever later */
 
 /* Under a sanitizer everything takes several times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -77,7 +79,9 @@ struct world {
 	struct gp_undo_file *undo;
 	pid_t daemon, keeper; /* 0: not running */
 	pid_t client[CLIENTS];
-	pid_t timer; /* the control */
+	pid_t timer;                  /* the control */
+	bool is_hostile;              /* the case with hostile answers */
+	struct hostile_page *hostile; /* NULL: the driver is honest */
 
 	/* Where it stands, for who reads of a failure. */
 	uint64_t seed;
@@ -162,6 +166,13 @@ uint64_t resident_kb(pid_t pid);
 void learn_files(struct world *w);
 void check_files(struct world *w);
 void check_memory(struct world *w, bool first);
+
+/* hostile.c: drivers that lie and fail, see tests/hostile */
+
+void hostile_begin(struct world *w);                   /* before the first service starts */
+void hostile_set(struct world *w, struct gp_rng *rng); /* a rule that chance decides */
+void hostile_clear(struct world *w);
+void hostile_report(const struct world *w);
 
 /* The cases. */
 

@@ -1,0 +1,995 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs gpreempt on an emulated driver that misbehaves and compares every statement with the truth.
+
+A combination is VENDOR/ACTION/OPERATION:FAULT@WHEN. The fault is injected by hostile_shim.so into
+gpreempt's own processes, or (operation `emu`) by the emulator's control file. The truth is the
+emulator's file `state`. A combination fails if a statement (held, released, nothing was held,
+ready, in force, exit code 0, a count) is false, or if a program stays stopped at the end.
+"""
+import argparse
+import json
+import mmap
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BUILD = os.environ.get('BUILD', 'build/test')
+SHIM = os.environ.get('HOSTILE_SHIM', BUILD + '/tests/hostile/hostile_shim.so')
+GPREEMPT = BUILD + '/gpreempt'
+GPREEMPTD = BUILD + '/gpreemptd'
+KEEPER = BUILD + '/gpreempt-keeper'
+HOLDER = BUILD + '/tests/lib/lib-holder'
+COMMAND_LIMIT_S = 10  # for one command, with a driver that answers
+HANG_S = 1.0          # how long a hanging call hangs
+LOOK_S = 0.06         # a running program makes progress within this time
+BACK_S = 4.0          # for a program to run again after the faults are gone
+TEXT_BYTES = 4096
+MAX_RULES = 16
+
+
+def wait_until(condition, limit_s, pause_s=0.01):
+    end = time.monotonic() + limit_s
+    while True:
+        if condition():
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause_s)
+
+
+class Page:
+    """The file that hostile_shim.c maps: rules and counters."""
+
+    def __init__(self, path):
+        with open(path, 'wb') as f:
+            f.write(b'\0' * 8192)
+        self.file = open(path, 'r+b')
+        self.map = mmap.mmap(self.file.fileno(), 8192)
+        self.path = path
+
+    def set(self, rules):
+        text = '\n'.join(rules).encode() + b'\0'
+        self.map[0] = 0
+        self.map[TEXT_BYTES + 8:TEXT_BYTES + 8 + 8 * MAX_RULES] = b'\0' * (8 * MAX_RULES)
+        self.hang(True)
+        if len(text) > 1:
+            self.map[1:len(text)] = text[1:]
+            self.map[0] = text[0]
+
+    def clear(self):
+        self.map[0] = 0
+        self.hang(False)
+
+    def hang(self, on):
+        self.map[TEXT_BYTES:TEXT_BYTES + 4] = struct.pack('<I', on)
+
+    def hanging(self):
+        return struct.unpack('<I', self.map[TEXT_BYTES + 4:TEXT_BYTES + 8])[0]
+
+    def applied(self):
+        at = TEXT_BYTES + 8 + 4 * MAX_RULES
+        return sum(struct.unpack('<%dI' % MAX_RULES, self.map[at:at + 4 * MAX_RULES]))
+
+
+class Emulator:
+    """An emulated driver, two best-effort programs and a service on it."""
+
+    def __init__(self, program, load, options, loads):
+        self.tmp = tempfile.mkdtemp(prefix='hostile-', dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
+        self.mount = self.tmp + '/mount'
+        os.mkdir(self.mount)
+        self.env = dict(os.environ)
+        self.load_program = load
+        self.loads = []
+        self.process = subprocess.Popen([program] + options + [self.mount], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        line = self.process.stdout.readline()
+        if not line.startswith('ready'):
+            print('the emulator cannot be started: ' + line)
+            self.stop()
+            sys.exit(77)
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self.set_env()
+        for options in loads:
+            self.start_load(options)
+
+    def start_load(self, options):
+        p = subprocess.Popen([self.load_program] + options, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, env=self.env)
+        p.stdout.readline()
+        threading.Thread(target=p.stdout.read, daemon=True).start()
+        self.loads.append(p)
+
+    def control(self, line):
+        with open(self.mount + '/control', 'w') as f:
+            f.write(line + '\n')
+
+    def state(self):
+        for _ in range(5):
+            try:
+                with open(self.mount + '/state') as f:
+                    return json.load(f)
+            except ValueError:
+                pass
+        raise RuntimeError('the state cannot be read')
+
+    def stop(self):
+        for p in self.loads:
+            p.kill()
+            p.wait()
+        self.process.terminate()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        subprocess.run(['umount', '-l', self.mount], stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+    def alive(self):
+        return self.process.poll() is None and all(p.poll() is None for p in self.loads)
+
+    # A look at a program: (queues, queues that are held, work done, often held)
+    def stands_still(self, pid):
+        """Held at both looks and without progress in between."""
+        a = self.look(pid)
+        time.sleep(LOOK_S)
+        b = self.look(pid)
+        return a['held'] == a['queues'] and b['held'] == b['queues'] and a['done'] == b['done']
+
+    def runs(self, pid, limit_s):
+        """No queue is held, and it makes progress."""
+        first = self.look(pid)['done']
+        return wait_until(lambda: (lambda x: not x['held'] and x['done'] > first)(self.look(pid)), limit_s)
+
+
+class Amd(Emulator):
+    name = 'amd'
+    emu_clear = ['clear_faults']
+
+    def __init__(self):
+        super().__init__(BUILD + '/emu/kfd/kfd-emu', BUILD + '/emu/kfd/kfd-load', ['--gpu', 'mi250'],
+                         [['--queues', '2', '--steps', '3'], ['--period', '20000']])
+
+    def wake(self):
+        """After a failed preemption the driver maps queues at its next change: a new queue is one."""
+        subprocess.run([self.load_program, '--packets', '1'], env=self.env, stdout=subprocess.DEVNULL, timeout=20)
+
+    def set_env(self):
+        self.env.update(GPREEMPT_KFD=self.mount + '/kfd', GPREEMPT_KFD_SYSFS=self.mount + '/sysfs',
+                        GPREEMPT_KFD_DEBUGFS=self.mount + '/debugfs', GPREEMPT_NVIDIACTL=self.tmp + '/none')
+
+    def look(self, pid):
+        look = {'queues': 0, 'held': 0, 'done': 0, 'evicted': False, 'holds': 0, 'debugged': False}
+        for p in self.state()['processes']:
+            if p['process'] != pid:
+                continue
+            look['holds'] = p['suspends']
+            look['debugged'] = p['debugged']
+            for q in p['queues']:
+                if q['type'] == 1:
+                    continue
+                look['queues'] += 1
+                look['held'] += q['suspended']
+                look['done'] += q['executed']
+                look['evicted'] |= q['evicted']
+        return look
+
+
+class Nvidia(Emulator):
+    name = 'nvidia'
+
+    def __init__(self):
+        super().__init__(BUILD + '/emu/nvidia/rm-emu', BUILD + '/emu/nvidia/rm-load', ['--gpus', '1'],
+                         [['--kernel-us', '1000'], ['--kernel-us', '100', '--period-us', '20000']])
+
+    def wake(self):
+        pass
+
+    def set_env(self):
+        self.env.update(GPREEMPT_NVIDIACTL=self.mount + '/nvidiactl', GPREEMPT_KFD=self.tmp + '/none',
+                        GPREEMPT_NVML=BUILD + '/emu/nvidia/libnvml-emu.so')
+
+    def look(self, pid):
+        look = {'queues': 0, 'held': 0, 'done': 0, 'slices': []}
+        for c in self.state()['clients']:
+            for g in c['groups']:
+                if g['pid'] != pid or g['engine'] != 1:
+                    continue
+                look['queues'] += 1
+                look['held'] += g['held']
+                look['done'] += sum(ch['done'] for ch in g['channels'])
+                look['slices'].append(g['slice_us'])
+        return look
+
+
+class Program:
+    """A process of gpreempt. Its lines are judged the moment they are printed."""
+
+    def __init__(self, run, words, hostile=True):
+        env = dict(run.env)
+        if hostile:
+            env.update(LD_PRELOAD=SHIM, HOSTILE=run.page.path)
+        self.run = run
+        self.words = words
+        self.lines = []
+        self.begun = time.monotonic()
+        run.trace('$ ' + ' '.join(words) + ('' if hostile else '   (true driver)'))
+        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, env=env, bufsize=1,
+                                        errors='replace')
+        self.pid = self.process.pid
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+        run.programs.append(self)
+
+    def read(self):
+        for line in self.process.stdout:
+            line = line.rstrip('\n')
+            self.run.trace('%5d| %s' % (self.pid, line[:300]))
+            self.run.judge_line(self, line)
+            self.lines.append(line)
+
+    def said(self, pattern):
+        return any(re.search(pattern, line) for line in self.lines)
+
+    def text(self):
+        return '\n'.join(self.lines)
+
+    def until_said(self, pattern, limit_s=COMMAND_LIMIT_S):
+        wait_until(lambda: self.said(pattern) or not self.thread.is_alive(), limit_s, 0.005)
+        return self.said(pattern)
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def wait(self, limit_s=COMMAND_LIMIT_S):
+        """Its exit code; None: it did not end."""
+        if self.run.hangs:
+            wait_until(self.ended, HANG_S)
+            self.run.page.hang(False)
+        try:
+            code = self.process.wait(limit_s)
+            self.thread.join(5)
+            self.run.trace('%5d: exit %d' % (self.pid, code))
+            return code
+        except subprocess.TimeoutExpired:
+            self.run.false('%s: does not end within %d s' % (' '.join(self.words[1:3]), limit_s))
+            self.kill()
+            return None
+
+    def signal(self, number):
+        if not self.ended():
+            self.process.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        self.thread.join(5)
+
+
+class Run:
+    """One combination."""
+
+    def __init__(self, emulator, combination, verbose):
+        self.emulator = emulator
+        self.c = combination
+        self.verbose = verbose
+        self.start = time.monotonic()
+        self.programs = []
+        self.faults = []   # false statements
+        self.stopped = []  # programs left stopped
+        self.log = []
+        self.hangs = 'hang' in combination.fault
+        self.folder = tempfile.mkdtemp(prefix='run-', dir=emulator.tmp)
+        self.page = Page(self.folder + '/page')
+        self.env = dict(emulator.env, GPREEMPT_RUN=self.folder, GPREEMPT_UNDO=self.folder + '/undo',
+                        GPREEMPT_SOCKET=self.folder + '/gpreemptd.sock')
+        for name in ('NOTIFY_SOCKET', 'LD_PRELOAD'):
+            self.env.pop(name, None)
+        self.target = emulator.loads[0].pid
+        self.service = emulator.loads[1].pid
+        self.slices = self.look().get('slices')
+        self.daemon = self.keeper = None
+        self.applied = 0
+
+    def trace(self, line):
+        line = '%7.3f %s' % (time.monotonic() - self.start, line)
+        self.log.append(line)
+        if self.verbose:
+            print(line, flush=True)
+
+    def false(self, text):
+        self.trace('FALSE: ' + text)
+        self.faults.append(text)
+
+    def look(self):
+        return self.emulator.look(self.target)
+
+    # The fault.
+    def inject(self, phase):
+        """Phase: begin, or held (when the target is held)."""
+        if self.c.phase != phase:
+            return
+        self.trace('inject ' + self.c.fault)
+        if self.c.op == 'emu':
+            for line in self.c.fault.split(';'):
+                self.emulator.control(line.replace('PID', str(self.target)))
+            self.applied = 1
+        else:
+            self.page.set(['* %s %s %s' % (self.c.op, self.c.times, self.c.fault)])
+
+    def heal(self):
+        self.applied += self.page.applied()
+        self.page.clear()
+        if self.c.op == 'emu':
+            self.emulator.control('clear_faults')
+            for line in self.c.heal:
+                self.emulator.control(line.replace('PID', str(self.target)))
+            self.emulator.wake()
+        self.trace('faults cleared, applied %d times' % self.applied)
+
+    # Statements.
+    def judge_line(self, program, line):
+        m = re.match(r'held (\d+) |held (\d+)$', line)
+        if m and (m.group(2) or int(m.group(1)) == self.target):
+            self.judge_held(program, line)
+        m = re.match(r'released (\d+) ', line)
+        if m and int(m.group(1)) == self.target:
+            self.judge_released(line)
+        if re.match(r'\d+ .* was released by another process', line):
+            self.judge_released(line)
+        if line.startswith('{"event":"held"') and json.loads(line)['pid'] == self.target:
+            self.judge_held(program, 'event held')
+        if line.startswith('{"event":"released"') and json.loads(line)['pid'] == self.target:
+            self.judge_released('event released')
+        if re.match(r'%d .*not using a GPU yet' % self.target, line) or \
+                re.search(r'process %d (has no queues|does not use)' % self.target, line):
+            if self.look()['queues']:
+                self.false('says "%s", and it has %d queues' % (line, self.look()['queues']))
+        if line == 'nothing was held' and self.look()['held']:
+            time.sleep(0.05)  # a release by its owner may be under way
+            if self.look()['held']:
+                self.false('says "nothing was held", and %(held)d of %(queues)d queues are held' % self.look())
+
+    def judge_held(self, program, line):
+        if not self.emulator.stands_still(self.target) and not program.ended():
+            self.false('says "%s", and %s' % (line, self.describe()))
+        self.inject('held')
+
+    def judge_released(self, line):
+        if not wait_until(lambda: not self.look()['held'], 0.2):
+            self.false('says "%s", and %s' % (line, self.describe()))
+        elif not self.look().get('evicted') and not self.emulator.runs(self.target, 2):
+            self.false('says "%s", and %s' % (line, self.describe()))
+
+    def describe(self):
+        a = self.look()
+        time.sleep(LOOK_S)
+        b = self.look()
+        return '%d of %d queues are held, %d packets of work done in %d ms' % (
+            b['held'], b['queues'], b['done'] - a['done'], LOOK_S * 1000)
+
+    # Processes.
+    def gpreempt(self, *words, hostile=True):
+        return Program(self, [GPREEMPT] + [str(w) for w in words], hostile)
+
+    def start_daemon(self, hostile=True, keeper=True, events=False, wait=True):
+        config = self.folder + '/gpreempt.yaml'
+        with open(config, 'w') as f:
+            f.write('policy: priority\nlog: info\n')
+        if keeper:
+            self.keeper = Program(self, [KEEPER, '--timeout', '0.7'], hostile)
+        self.daemon = Program(self, [GPREEMPTD, '--gpu', self.emulator.name, '--config', config], hostile)
+        if not self.daemon.until_said('daemon.ready'):
+            return False
+        # The daemon finds programs a moment after it is ready; daemon-ready is about that moment.
+        if wait:
+            wait_until(lambda: self.quiet_ps() or self.hangs, 1.5, 0.03)
+        if events:
+            self.gpreempt('events', '--json', '--kind', 'held,released', hostile=False)
+        return True
+
+    def quiet_ps(self):
+        """Whether ps lists the target."""
+        p = subprocess.run([GPREEMPT, 'ps', '--json', '--for', '1ms'], env=self.env, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S)
+        return '"pid":%d,' % self.target in p.stdout
+
+    def ps(self):
+        """What ps says of the target: a dict; None: nothing."""
+        p = self.gpreempt('ps', '--json', '--for', '1ms', hostile=self.daemon is None)
+        if p.wait() != 0:
+            return None
+        try:
+            for task in json.loads(p.text()):
+                if task.get('pid') == self.target:
+                    return task
+        except ValueError:
+            return None
+        return None
+
+    def judge_ps(self):
+        before = self.look()
+        task = self.ps()
+        after = self.look()
+        if not task or 'state' not in task:
+            return
+        self.trace('ps: state %s' % task['state'])
+        held = task['state'] in ('held', 'suspended')
+        if held and not before['held'] and not after['held'] and after['done'] > before['done']:
+            self.false('ps says %s, and %s' % (task['state'], self.describe()))
+        if not held and before['held'] == before['queues'] and after['held'] == after['queues'] \
+                and before['done'] == after['done']:
+            self.false('ps says %s, and %s' % (task['state'], self.describe()))
+
+    def exit_of_interrupted(self, code, what):
+        """A call that a signal interrupted is repeated, and no failure."""
+        if code and self.c.fault == 'errno %d' % EINTR and self.c.times in ('1', '2') and self.page.applied():
+            self.false('%s: one interrupted call is a failure (exit %d)' % (what, code))
+
+    def exit_is_true(self, program, code, what):
+        """Exit 0 of a command that should have released the target."""
+        self.exit_of_interrupted(code, what)
+        if code == 0 and self.look()['held'] and not wait_until(lambda: not self.look()['held'], 0.3):
+            self.false('%s: exit 0, and %s' % (what, self.describe()))
+
+    # The end: nothing is left stopped.
+    def end(self):
+        self.heal()
+        back = False
+        if self.daemon and not self.daemon.ended() and not self.expects_held:
+            back = self.emulator.runs(self.target, BACK_S)
+            if not back:
+                self.false('the daemon left it stopped for %d s after the faults: %s' % (BACK_S, self.describe()))
+        for p in (self.daemon, self.keeper):
+            if p:
+                p.signal(signal.SIGTERM)
+                if p.wait(10) == 0 and p is self.daemon and not self.emulator.runs(self.target, 0.5):
+                    self.false('gpreemptd: exit 0, and %s' % self.describe())
+        for p in self.programs:
+            if not p.ended():
+                p.kill()
+        if not self.emulator.runs(self.target, 0.5):
+            # On NVIDIA GPUs queues stay disabled; the keeper's --once follows an ended service.
+            Program(self, [KEEPER, '--once'], hostile=False).wait()
+        if self.look().get('slices') != self.slices:
+            Program(self, [KEEPER, '--once'], hostile=False).wait()
+            if self.look().get('slices') != self.slices:
+                self.stopped.append('the target: slices %s instead of %s' % (self.look()['slices'], self.slices))
+        if not self.emulator.runs(self.target, BACK_S):
+            self.stopped.append('the target: ' + self.describe())
+            self.trace('LEFT STOPPED')
+            self.gpreempt('resume', '--all', hostile=False).wait()
+        for p in self.programs:
+            if p.process.returncode and -p.process.returncode in (
+                    signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE):
+                self.false('%s ended by signal %d' % (p.words[0], -p.process.returncode))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    expects_held = False
+
+    def go(self):
+        try:
+            ACTIONS[self.c.action](self)
+        finally:
+            self.end()
+        return self
+
+
+# Actions.
+
+def suspend_for(run):
+    run.inject('begin')
+    p = run.gpreempt('suspend', run.target, '--for', '300ms', '--no-daemon')
+    code = p.wait()
+    run.exit_is_true(p, code, 'suspend --for')
+    if code == 0 and not p.said('^held') and not p.said('ended'):
+        run.false('suspend --for: exit 0 and never "held"')
+
+
+def suspend_signal(run):
+    run.inject('begin')
+    p = run.gpreempt('suspend', run.target, '--no-daemon')
+    if p.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S):
+        time.sleep(0.1)
+    p.signal(signal.SIGTERM)
+    run.exit_is_true(p, p.wait(), 'suspend and SIGTERM')
+
+
+def owner_and_resume(run, words, stop=False, kill=False, keeper=False):
+    """A suspend in one process, resume in another. The fault is in both, but after the hold."""
+    run.inject('begin')
+    owner = run.gpreempt('suspend', run.target, '--no-daemon')
+    if not owner.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S):
+        owner.signal(signal.SIGTERM)
+        owner.wait()
+        return
+    time.sleep(0.05)
+    if stop:
+        owner.signal(signal.SIGSTOP)
+    if kill:
+        owner.kill()
+    if keeper:
+        p = Program(run, [KEEPER, '--once'])
+    else:
+        p = run.gpreempt(*words)
+    code = p.wait()
+    if not keeper:
+        run.exit_is_true(p, code, ' '.join(str(w) for w in words))
+        run.judge_ps()
+        if run.look()['held']:
+            again = run.gpreempt(*words)
+            run.exit_is_true(again, again.wait(), 'the second ' + words[0])
+    elif code == 0 and run.look()['held']:
+        run.false('keeper --once: exit 0, and %s' % run.describe())
+    if stop:
+        owner.signal(signal.SIGCONT)
+    run.page.hang(False)
+    if not kill:
+        wait_until(owner.ended, 3)
+        owner.signal(signal.SIGTERM)
+        run.exit_is_true(owner, owner.wait(), 'the owner')
+
+
+def suspend_resume(run):
+    owner_and_resume(run, ('resume', run.target, '--no-daemon'))
+
+
+def suspend_resume_all(run):
+    owner_and_resume(run, ('resume', '--all', '--no-daemon'))
+
+
+def stopped_resume(run):
+    owner_and_resume(run, ('resume', run.target, '--no-daemon'), stop=True)
+
+
+def killed_resume(run):
+    owner_and_resume(run, ('resume', '--all', '--no-daemon'), kill=True)
+
+
+def killed_keeper(run):
+    owner_and_resume(run, (), kill=True, keeper=True)
+
+
+def library(run):
+    run.inject('begin')
+    p = Program(run, [HOLDER, str(run.target), 'wait'])
+    p.wait()  # its input is at its end at once; nothing says that it is released then
+
+
+def daemon_suspend_for(run):
+    run.inject('begin')
+    if not run.start_daemon(events=True):
+        return
+    p = run.gpreempt('suspend', run.target, '--for', '300ms')
+    if p.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S):
+        run.judge_ps()
+    code = p.wait()
+    run.exit_is_true(p, code, 'suspend --for by the daemon')
+    run.judge_ps()
+
+
+def daemon_suspend_resume(run):
+    run.inject('begin')
+    if not run.start_daemon(events=True):
+        return
+    p = run.gpreempt('suspend', run.target)
+    code = p.wait()
+    if code == 0:
+        run.judge_ps()
+    run.inject('after')
+    for words in (('resume', run.target), ('resume', '--all')):
+        p = run.gpreempt(*words)
+        code = p.wait()
+        run.exit_is_true(p, code, words[0])
+    run.judge_ps()
+
+
+def daemon_ready(run):
+    run.inject('begin')
+    if not run.start_daemon(wait=False):
+        return
+    run.gpreempt('set', run.target, '--class', 'be').wait()
+    run.gpreempt('suspend', run.target, '--for', '100ms').wait()
+
+
+def daemon_class(run):
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    run.gpreempt('set', run.target, '--class', 'be').wait()
+    run.gpreempt('set', run.service, '--class', 'lc').wait()
+    sampler = Sampler(run)
+    time.sleep(0.6)
+    task = run.ps() or {}
+    held = sampler.end()
+    run.trace('seen held %d times; ps: preemptions %s, held_ns %s, failures %s' % (
+        held, task.get('preemptions'), task.get('held_ns'), task.get('failures')))
+    for name in ('preemptions', 'held_ns'):
+        if task.get(name) and not held and run.emulator.name == 'amd':
+            run.false('ps counts %s = %d, and it was never held' % (name, task[name]))
+    p = run.gpreempt('set', run.target, '--class', 'unmanaged')
+    if p.wait() == 0 and not wait_until(lambda: not run.look()['held'], 0.5):
+        run.false('set --class unmanaged: exit 0, and %s' % run.describe())
+
+
+def daemon_end(run):
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    run.gpreempt('suspend', run.target).wait()
+    run.daemon.signal(signal.SIGTERM)
+    code = run.daemon.wait(20)
+    run.exit_is_true(run.daemon, code, 'gpreemptd')
+
+
+def daemon_killed(run):
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    run.gpreempt('suspend', run.target).wait()
+    time.sleep(0.05)
+    run.daemon.kill()
+    time.sleep(0.5)
+    undone = run.keeper.said('undone')
+    if undone and not wait_until(lambda: not run.look()['held'], 0.5):
+        run.false('the keeper says undone, and %s' % run.describe())
+    d = run.gpreempt('doctor')
+    d.wait()
+
+
+def daemon_stopped(run):
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    run.gpreempt('suspend', run.target).wait()
+    run.daemon.signal(signal.SIGSTOP)
+    if run.hangs:
+        time.sleep(HANG_S)
+        run.page.hang(False)
+    said = run.keeper.until_said('undone', 3)
+    if said and not wait_until(lambda: not run.look()['held'], 1):
+        run.false('the keeper says undone, and %s' % run.describe())
+    run.daemon.signal(signal.SIGCONT)
+    run.gpreempt('resume', run.target).wait()
+
+
+class Sampler:
+    """Looks all the time whether the target is held."""
+
+    def __init__(self, run):
+        self.run, self.held, self.over = run, 0, False
+        self.slices = set()
+        self.thread = threading.Thread(target=self.sample, daemon=True)
+        self.thread.start()
+
+    def sample(self):
+        while not self.over:
+            look = self.run.look()
+            self.held += look['held'] > 0
+            self.slices.update(look.get('slices', []))
+            time.sleep(0.002)
+
+    def end(self):
+        self.over = True
+        self.thread.join()
+        return self.held
+
+
+def schedule(run, *policy):
+    run.inject('begin')
+    sampler = Sampler(run)
+    p = run.gpreempt('schedule', '--be' if policy else '--lc', run.service, '--be', run.target, '--for', '700ms',
+                     '--json', *policy)
+    code = p.wait()
+    run.exit_is_true(p, code, 'schedule')
+    really = sampler.end()
+    run.trace('seen held %d times' % really)
+    try:
+        report = json.loads(p.text()[p.text().index('[{"device'):])
+    except ValueError:
+        return
+    judge_schedule(run, report, sampler, code)
+
+
+def schedule_rr(run):
+    schedule(run, '--policy', 'rr:quantum=30000')
+
+
+def judge_schedule(run, report, sampler, code):
+    """Only where it was never seen held: a sampler may miss short holds, but not all of them."""
+    if len(sampler.slices) == 1 and report[0]['slices']:
+        run.false('schedule counts slices = %d, and its slice was never changed' % report[0]['slices'])
+    if sampler.held:
+        return
+    for device in report:
+        task = next((t for t in device['tasks'] if t['pid'] == run.target), {})
+        run.trace('schedule: holds %s, of it preemptions %s, held_ns %s, failures %s' % (
+            device['holds'], task.get('preemptions'), task.get('held_ns'), device['failures']))
+        for name, value in (('holds', device['holds']), ('preemptions', task.get('preemptions')),
+                            ('held_ns', task.get('held_ns'))):
+            if value:
+                run.false('schedule counts %s = %d, and it was never held' % (name, value))
+        if code == 0 and (device['holds'] or (run.emulator.name == 'amd' and device['failures'])):
+            run.false('schedule: exit 0, and nothing could be held')
+
+
+def bench(run):
+    run.inject('begin')
+    before = run.look()
+    p = run.gpreempt('bench', run.target, '-n', '5', '--hold-ms', '20', '--json')
+    code = p.wait()
+    run.exit_is_true(p, code, 'bench')
+    try:
+        report = json.loads(p.text()[p.text().index('{'):])
+    except ValueError:
+        return
+    really = run.look().get('holds')
+    done = report['hold']['done']
+    run.trace('bench: hold %s release %s' % (report['hold'].get('done'), report['release'].get('done')))
+    released = report['release']['done']
+    if really is not None and min(done, released) * before['queues'] > really - before['holds']:
+        run.false('bench counts %d holds and %d releases of %d queues, and the driver held %d queues' %
+                  (done, released, before['queues'], really - before['holds']))
+
+
+def monitor(run):
+    run.inject('begin')
+    p = run.gpreempt('monitor', run.target, '--for', '300ms', '--closely')
+    p.wait()
+    if p.said('ready to be scheduled'):
+        s = run.gpreempt('suspend', run.target, '--for', '50ms', '--no-daemon')
+        if s.wait() != 0:
+            run.false('monitor says "ready to be scheduled", and suspend fails')
+
+
+def show(run):
+    run.inject('begin')
+    for words in (('queues', run.target), ('ps', '--for', '50ms'), ('doctor',)):
+        run.gpreempt(*words).wait()
+    run.judge_ps()
+
+
+def doctor(run):
+    run.inject('begin')
+    p = run.gpreempt('doctor')
+    code = p.wait()
+    if code == 0 and p.said('^ready') and run.page.applied():
+        s = run.gpreempt('suspend', run.target, '--for', '50ms', '--no-daemon')
+        if s.wait() != 0:
+            run.false('doctor says ready, and suspend fails: %s' % s.text())
+
+
+ACTIONS = {
+    'suspend-for': suspend_for,
+    'suspend-signal': suspend_signal,
+    'suspend-resume': suspend_resume,
+    'suspend-resume-all': suspend_resume_all,
+    'stopped-resume': stopped_resume,
+    'killed-resume': killed_resume,
+    'killed-keeper': killed_keeper,
+    'library': library,
+    'daemon-for': daemon_suspend_for,
+    'daemon-resume': daemon_suspend_resume,
+    'daemon-class': daemon_class,
+    'daemon-ready': daemon_ready,
+    'daemon-end': daemon_end,
+    'daemon-killed': daemon_killed,
+    'daemon-stopped': daemon_stopped,
+    'schedule': schedule,
+    'schedule-rr': schedule_rr,
+    'bench': bench,
+    'monitor': monitor,
+    'show': show,
+    'doctor': doctor,
+}
+
+
+# Combinations.
+
+class Combination:
+    """WHEN: N, N+, %N from the beginning; held, held1: from the moment when it is held."""
+
+    def __init__(self, vendor, action, op, fault, when, heal=()):
+        self.vendor, self.action, self.op, self.fault, self.heal = vendor, action, op, fault, heal
+        self.phase = 'held' if when.startswith('held') else 'begin'
+        self.times = {'held': '1+', 'held1': '1'}.get(when, when)
+        self.name = '%s/%s/%s:%s@%s' % (vendor, action, op, fault.replace(' ', '='), when)
+
+
+EPERM, ESRCH, EINTR, EIO, ENXIO, EAGAIN, ENOMEM, EBUSY, ENODEV, EINVAL, ETIMEDOUT = \
+    1, 3, 4, 5, 6, 11, 12, 16, 19, 22, 110
+INVALID, ERROR = '0x80000000', '0x40000000'
+
+
+def errnos(*codes):
+    return ['errno %d' % c for c in codes]
+
+
+AMD_CHANGE = (errnos(EIO, EINVAL, EPERM, ESRCH, EBUSY, EINTR, EAGAIN, ENOMEM) +
+              ['do_errno %d' % EIO, 'do_errno %d' % EINTR, 'lie', 'lie_zero', 'count 0', 'count -1', 'count +1',
+               'count 100000000', 'bits ' + INVALID, 'bits ' + ERROR, 'half_bits ' + INVALID, 'half_bits ' + ERROR,
+               'lie_bits ' + INVALID, 'lie_bits ' + ERROR, 'hang'])
+AMD_FAULTS = {
+    'suspend': AMD_CHANGE,
+    'resume': AMD_CHANGE,
+    'enable': errnos(EIO, EINVAL, EPERM, ESRCH, EBUSY, EINTR, EAGAIN, ENODEV) +
+              ['do_errno %d' % EIO, 'do_errno %d' % EINTR, 'lie', 'hang'],
+    'disable': errnos(EIO, EINVAL, EPERM, ESRCH, EBUSY, EINTR) + ['do_errno %d' % EIO, 'lie', 'hang'],
+    'queue_snapshot': errnos(EIO, EINVAL, EPERM, ESRCH, EINTR, ENOMEM) +
+                      ['do_errno %d' % EIO, 'lie', 'num 0', 'num 1', 'num +1', 'num 1025', 'num 100000000',
+                       'entry 0', 'entry 8', 'entry 4096', 'hang'],
+    'version': errnos(EIO, EINTR) + ['lie', 'version 0.0', 'version 1.12', 'version 2.0'],
+    'query_event': errnos(EIO, EINTR, EPERM) + ['lie', 'hang'],
+    'ptrace_seize': errnos(EPERM, ESRCH) + ['lie'],
+    'ptrace_interrupt': errnos(ESRCH, EIO) + ['lie'],
+    'ptrace_detach': errnos(ESRCH) + ['lie'],
+}
+AMD_EMU = [('reset_counts', ()), ('preempt_timeout 1', ()), ('preempt_timeout 3', ()), ('preempt_timeout 1000', ()),
+           ('evict PID', ('restore PID',)), ('hold_mutex PID 500ms', ())]
+
+NV_BUSY, NV_LOST, NV_PERMISSION, NV_CHANNEL, NV_CLIENT, NV_HANDLE, NV_STATE, NV_FOUND, NV_TIMEOUT = \
+    0x03, 0x0f, 0x1b, 0x21, 0x23, 0x33, 0x40, 0x57, 0x65
+
+
+def statuses(*codes):
+    return ['status 0x%x' % c for c in codes]
+
+
+NV_CHANGE = (errnos(EIO, EPERM, EINTR, EAGAIN, ENODEV) +
+             statuses(NV_BUSY, NV_LOST, NV_PERMISSION, NV_CHANNEL, NV_CLIENT, NV_HANDLE, NV_STATE, NV_TIMEOUT) +
+             ['do_errno %d' % EIO, 'do_status 0x%x' % NV_TIMEOUT, 'lie', 'hang'])
+NV_READ = errnos(EIO, EINTR) + statuses(NV_BUSY, NV_LOST, NV_HANDLE, NV_CLIENT, NV_TIMEOUT, 0x56) + ['lie', 'hang']
+NVIDIA_FAULTS = {
+    'hold': NV_CHANGE,
+    'release': NV_CHANGE,
+    'set_slice': NV_CHANGE,
+    'get_slice': NV_READ + ['value 0', 'value 1', 'value 1000000'],
+    'channel_state': NV_READ + ['value 0', 'value 1'],
+    'group_info': NV_READ + ['value 77'],
+    'handle_info': NV_READ + ['value 0', 'value 41068'],
+    'child_handle': NV_READ + ['value 0', 'value 1'],
+    'group_ids': NV_READ + ['value 0', 'value 1000000'],
+    'pids': NV_READ + ['value 0', 'value 950', 'value 100000'],
+    'attached_ids': NV_READ,
+    'probed_ids': NV_READ,
+    'id_info': NV_READ,
+    'alloc': NV_READ,
+    'free': NV_READ,
+}
+NVIDIA_EMU = [('reset_counts', ()), ('ignore disable 1', ()), ('ignore disable 1000', ()), ('lost 0', None)]
+
+CLI = ['suspend-for', 'suspend-signal', 'suspend-resume', 'suspend-resume-all', 'stopped-resume', 'killed-resume',
+       'killed-keeper', 'library', 'schedule', 'schedule-rr', 'bench']
+DAEMON = ['daemon-for', 'daemon-resume', 'daemon-class', 'daemon-end', 'daemon-killed', 'daemon-stopped']
+SHOW = ['monitor', 'show', 'doctor']
+
+
+def combinations(vendor):
+    faults, emu = (AMD_FAULTS, AMD_EMU) if vendor == 'amd' else (NVIDIA_FAULTS, NVIDIA_EMU)
+    changes = ('suspend', 'resume', 'enable', 'disable', 'queue_snapshot', 'hold', 'release', 'set_slice')
+    for op, list_ in faults.items():
+        for fault in list_:
+            whens = ['1', '2', '1+', '2+', 'held', 'held1'] if op in changes else ['1', '1+', 'held']
+            for action in CLI + DAEMON:
+                for when in whens:
+                    if when.startswith('held') and action in ('schedule', 'schedule-rr', 'bench', 'daemon-class'):
+                        continue
+                    yield Combination(vendor, action, op, fault, when)
+            for action in SHOW:
+                for when in ('1', '1+'):
+                    yield Combination(vendor, action, op, fault, when)
+    # `reset_counts` is no fault: the driver is honest.
+    for fault, heal in emu:
+        if heal is None:
+            continue
+        for action in CLI + DAEMON + SHOW + ['daemon-ready']:
+            for when in ('1', 'held'):
+                if when == 'held' and action in SHOW + ['schedule', 'schedule-rr', 'bench', 'daemon-class']:
+                    continue
+                yield Combination(vendor, action, 'emu', fault, when, heal)
+
+
+def choose(args):
+    all_ = [c for v in args.vendor for c in combinations(v)]
+    if args.list_file:
+        with open(args.list_file) as f:
+            names = [line.strip() for line in f if line.strip() and not line.startswith('#')]
+        by_name = {c.name: c for c in all_}
+        return [by_name[n] for n in names if n.split('/')[0] in args.vendor]
+    if args.only:
+        return [c for c in all_ if c.name == args.only] or [c for c in all_ if re.search(args.only, c.name)]
+    if args.count:
+        random.Random(args.seed).shuffle(all_)
+        return all_[:args.count]
+    return all_
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('vendor', nargs='*', help='amd, nvidia (default: both)')
+    parser.add_argument('--seed', type=int, default=None)
+    parser.add_argument('--count', type=int, default=0, help='so many combinations, chosen by the seed')
+    parser.add_argument('--only', help='the combination of this name, or those that match this expression')
+    parser.add_argument('--list-file', help='the combinations named in this file')
+    parser.add_argument('--list', action='store_true', help='print the names of the combinations')
+    parser.add_argument('--seconds', type=float, default=0, help='stop after this time')
+    parser.add_argument('-v', '--verbose', action='store_true')
+    args = parser.parse_args()
+    args.vendor = args.vendor or ['amd', 'nvidia']
+    if args.seed is None:
+        args.seed = int(os.environ.get('GPREEMPT_SEED') or random.SystemRandom().randrange(1 << 32))
+    os.environ['GPREEMPT_SEED'] = str(args.seed)  # the same after enter_namespace
+    if args.only:
+        args.vendor = [v for v in args.vendor if args.only.startswith(v + '/')] or args.vendor
+    chosen = choose(args)
+    if args.list:
+        print('\n'.join(c.name for c in chosen))
+        return 0
+    if not (os.access('/dev/fuse', os.W_OK) and os.geteuid() == 0 and os.path.exists(SHIM)):
+        print('the emulators need /dev/fuse and root')
+        return 77
+    for path in (GPREEMPT, GPREEMPTD, KEEPER):
+        if not os.path.exists(path):
+            print('%s is not built' % path)
+            return 77
+    enter_namespace()
+    return run_all(chosen, args)
+
+
+def enter_namespace():
+    """A pid and mount namespace of its own: other tests are not disturbed, and nothing is left."""
+    words = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc']
+    if os.getpid() == 1 or not shutil.which('unshare') or subprocess.run(words + ['true']).returncode:
+        return
+    os.execvp(words[0], words + [sys.executable] + sys.argv)
+
+
+def run_all(chosen, args):
+    print('seed %d, %d combinations' % (args.seed, len(chosen)), flush=True)
+    emulator = None
+    done = false = stopped = unused = 0
+    end = time.monotonic() + args.seconds if args.seconds else None
+    try:
+        for c in chosen:
+            if end and time.monotonic() > end:
+                break
+            if emulator and (emulator.name != c.vendor or not emulator.alive()):
+                emulator.stop()
+                emulator = None
+            emulator = emulator or {'amd': Amd, 'nvidia': Nvidia}[c.vendor]()
+            run = Run(emulator, c, args.verbose).go()
+            done += 1
+            false += len(run.faults)
+            stopped += len(run.stopped)
+            unused += not run.applied
+            took = time.monotonic() - run.start
+            if args.verbose or took > 8:
+                print('%s: %.1f s' % (c.name, took), flush=True)
+            if run.faults or run.stopped:
+                print('%s\n  %s' % (c.name, '\n  '.join(run.faults + ['LEFT STOPPED: ' + s for s in run.stopped])),
+                      flush=True)
+                if not args.verbose:
+                    print('    ' + '\n    '.join(run.log), flush=True)
+                emulator.stop()
+                emulator = None
+    finally:
+        if emulator:
+            emulator.stop()
+    print('seed %d: %d combinations (%d without effect on the calls made), %d false statements, '
+          '%d programs left stopped' % (args.seed, done, unused, false, stopped))
+    return 1 if false or stopped else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
