@@ -5,8 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PREFIX ?= /usr/local
 TRIES ?= 1
-CTEST_BASE := ctest --no-label-summary --output-on-failure
-CTEST := $(CTEST_BASE) -j$(shell nproc)
+CTEST := ctest --no-label-summary --output-on-failure -j$(shell expr 2 '*' $$(nproc))
 CONFIGURE := cmake -G Ninja -S .
 CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON -DGPREEMPT_TRIES=$(strip $(TRIES))
 
@@ -38,7 +37,7 @@ portable: ## build/portable: gpreempt without the daemon, for machines without j
 
 check: configure-test ## build and run the quick unit, CLI and emulator tests: minutes, for every change
 	@cmake --build build/test
-	@$(CTEST_BASE) -j$$((2 * $$(nproc))) --test-dir build/test -L '^(unit|cli|emu)$$' -LE '^slow$$'
+	@$(CTEST) --test-dir build/test -L '^(unit|cli|emu)$$' -LE '^slow$$'
 
 test: configure-test ## all tests, sanitizers, fuzzers, lint: what CI runs; installs the tools for it
 	@cmake --build build/test
