@@ -58,7 +58,9 @@ char gp_process_state(pid_t pid)
 	char text[1024];
 	const char *p = read_stat(pid, text, sizeof text);
 
-	return p ? p[2] : 0;
+	if (!p)
+		return 0;
+	return p[2];
 }
 
 /* `p` points to the end of field 2. Returns 0 if the field is missing. */

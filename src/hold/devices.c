@@ -223,11 +223,11 @@ int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_qu
 
 bool gp_task_ref_looks_changed(const struct gp_task_ref *ref)
 {
-	struct gp_queue *queue;
+	struct gp_queue *queue = NULL;
 	int n = gp_task_ref_queues(ref, false, &queue, NULL);
 	bool changed = false;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; queue && i < n; i++)
 		changed |= queue[i].held || (!queue[i].copies && queue[i].slice_us &&
 					     queue[i].slice_us <= GP_TINY_SLICE_US);
 	free(queue);

@@ -135,7 +135,7 @@ static int make_room(int fd)
  * notice: a new head has another time. */
 static int renew_if_truncated(int fd)
 {
-	struct stat s;
+	struct stat s = {0};
 	int r = flock(fd, LOCK_EX) || fstat(fd, &s) ? -errno : 0;
 
 	if (!r && s.st_size < (off_t)sizeof(struct gp_undo_map) && ftruncate(fd, 0))

@@ -29,7 +29,7 @@ is() { # NAME SOURCE CLAIM
 me=$(id -un)
 chosen="chosen by $me at 20??-??-?? ??:??:??; the configuration has"
 
-start_simgpu
+start_simgpu --devices 1
 configure priority
 start_daemon --config "$work/config"
 is priority 'from the configuration' 'at first'

@@ -33,7 +33,7 @@ kill_daemon() {
 	wait "$DAEMON" 2>/dev/null
 }
 
-start_load
+start_load --contexts 1
 load=$LOAD
 in_background keeper "$BUILD/gpreempt-keeper" --timeout 5
 KEEPER=$JOB

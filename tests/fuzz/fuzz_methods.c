@@ -2,7 +2,8 @@
 /*
  * The daemon's methods with any parameters. Each line of the input is a request: its first byte
  * says which method and whether files go with it, the rest is `params`. Whatever comes, each gets
- * one answer, and an error says what is wrong. The daemon has no device here.
+ * one answer, and an error says what is wrong. Files are refused and end the connection. The daemon
+ * has no device here.
  */
 #include "build_config.h"
 
@@ -186,23 +187,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct gp_rpc_counters counters;
 	struct gp_lines lines = {0};
 	const uint8_t *end = data + size;
+	bool refused = false;
 	int pair[2];
 
 	require(!gp_assignments_open(NULL, &c->assignments, NULL));
 	gp_procs_init(&c->procs, c->loop, forget, c);
 	require(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
 	require(!gp_rpc_server_add(c->server, 0, pair[0]));
-	while (data < end) {
+	while (data < end && !refused) {
 		const uint8_t *next = memchr(data, '\n', (size_t)(end - data));
 
 		next = next ? next : end;
-		if (next > data)
+		if (next > data) {
 			ask(f, pair[1], &lines, data, (size_t)(next - data));
+			refused = data[0] & WITH_FILES;
+		}
 		data = next + 1;
 	}
 	close(pair[1]);
 	run_loop(f);
 	gp_rpc_server_counters(c->server, &counters);
+	/* A child of the server that closes files was forked with both ends, and closes them. */
+	for (unsigned i = 0; i < 100 && counters.clients; i++) {
+		sd_event_run(c->loop, 100000);
+		gp_rpc_server_counters(c->server, &counters);
+	}
 	require(!counters.clients && !counters.output && !c->gathers);
 	gp_lines_free(&lines);
 	gp_procs_free(&c->procs);

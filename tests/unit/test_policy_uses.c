@@ -76,6 +76,12 @@ static void draw_load(struct gp_rng *rng, struct gp_task_view *t, uint64_t now_n
 	t->waited_ns = 0;
 }
 
+static bool task_plans_differ(const struct gp_task_plan *a, const struct gp_task_plan *b)
+{
+	return a->want != b->want || a->refused != b->refused || a->overran != b->overran ||
+	       a->slice_us != b->slice_us;
+}
+
 static bool plans_differ(const struct gp_policy_ops *ops, uint32_t other, uint32_t caps,
 			 uint64_t seed)
 {
@@ -125,7 +131,8 @@ static bool plans_differ(const struct gp_policy_ops *ops, uint32_t other, uint32
 				c[k].task[i].held_by = c[k].task[i].held ? GP_HELD_BY_POLICY : 0;
 			}
 		}
-		differ = memcmp(c[0].plan, c[1].plan, sizeof c[0].plan) != 0;
+		for (uint32_t i = 0; i < TASKS; i++)
+			differ |= task_plans_differ(&c[0].plan[i], &c[1].plan[i]);
 	}
 	for (unsigned k = 0; k < 2; k++)
 		copy_free(&c[k]);

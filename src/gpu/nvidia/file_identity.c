@@ -46,14 +46,17 @@ static bool is_local(const char *type)
 /* A line of mountinfo: "36 35 98:0 /root /point options optional... - type source options". */
 static bool is_safe_line(const char *line, dev_t ours)
 {
-	const char *separator = strstr(line, " - ");
-	unsigned major, minor;
-	char type[32];
+	const char *separator = strstr(line, " - "), *colon = strchr(line, ':');
+	unsigned long major, minor;
+	char type[32], *end;
 
-	if (sscanf(line, "%*d %*d %u:%u ", &major, &minor) != 2 || !separator ||
-	    sscanf(separator, " - %31s", type) != 1)
+	if (!separator || !colon || colon > separator || sscanf(separator, " - %31s", type) != 1)
 		return false;
-	return makedev(major, minor) == ours || is_local(type);
+	while (colon > line && colon[-1] != ' ')
+		colon--;
+	major = strtoul(colon, &end, 10);
+	minor = *end == ':' ? strtoul(end + 1, NULL, 10) : 0;
+	return makedev((unsigned)major, (unsigned)minor) == ours || is_local(type);
 }
 
 /* Looks for the mount among those that the process sees. */

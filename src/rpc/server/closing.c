@@ -91,15 +91,43 @@ static bool empty(int fd)
 	return n != -EBADMSG && !ioctl(fd, SIOCINQ, &unread) && !unread;
 }
 
-/* Until the pipe is closed the child keeps all sockets. Then it exits with them. */
-static pid_t start_child(const int pipe[2])
+static int by_number(const void *a, const void *b)
 {
-	pid_t pid = fork();
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Closes all descriptors but those of `fd`, which is sorted. */
+static void close_others(const int *fd, unsigned n)
+{
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if ((unsigned)fd[i] > from)
+			close_range(from, (unsigned)fd[i] - 1, 0);
+		from = (unsigned)fd[i] + 1;
+	}
+	close_range(from, ~0u, 0);
+}
+
+/*
+ * Until the pipe is closed the child keeps the sockets. Then it exits with them. It keeps none of
+ * the daemon's other files: a child that hangs at its exit must not keep connections of other
+ * clients, or the GPU memory of a target, alive.
+ */
+static pid_t start_child(const struct gp_rpc_closer *closer, const int pipe[2])
+{
+	int keep[GP_RPC_CLOSING_MAX + 1];
+	pid_t pid;
 	char byte;
 
+	for (unsigned i = 0; i < closer->n; i++)
+		keep[i] = closer->fd[i];
+	keep[closer->n] = pipe[0];
+	qsort(keep, closer->n + 1, sizeof *keep, by_number);
+	pid = fork();
 	if (pid)
 		return pid;
-	close(pipe[1]);
+	close_others(keep, closer->n + 1);
 	(void)!read(pipe[0], &byte, 1);
 	_exit(0);
 }
@@ -120,7 +148,7 @@ static int close_by_child(struct gp_rpc_closer *closer)
 
 	if (pipe2(pipe, O_CLOEXEC))
 		return -errno;
-	pid = start_child(pipe);
+	pid = start_child(closer, pipe);
 	for (unsigned i = 0; pid > 0 && i < closer->n; i++)
 		close(closer->fd[i]);
 	close(pipe[0]);
