@@ -114,7 +114,7 @@ static int on_procinfo(sd_event_source *source, int fd, uint32_t events, void *a
 
 int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 {
-	int fd, r = gp_procinfo_new(&c->info, &fd);
+	int fd, r = gp_procinfo_new(&(struct gp_procinfo_limits){0}, &c->info, &fd);
 
 	if (!r)
 		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_procinfo, c);
