@@ -85,6 +85,7 @@ struct gp_control {
 	bool behind[GP_DEVICES_MAX];                 /* TASK_IN or TASK_OUT events were lost */
 	int wake_fd; /* eventfd: a device thread has events or answers */
 
+	struct gp_accounts accounts;
 	struct gp_log_limit set_log; /* of attributes that users set */
 
 	struct gp_procs procs;

@@ -184,7 +184,7 @@ static uint32_t count_stuck(const struct gp_procinfo_pool *p, uid_t user)
 
 static uid_t account(const struct gp_procinfo_pool *p, uid_t uid)
 {
-	return p->limits.account ? p->limits.account(uid) : uid;
+	return p->limits.account ? p->limits.account(p->limits.arg, uid) : uid;
 }
 
 /* What of the wanted fields may be read of a process of this user. */

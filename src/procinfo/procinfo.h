@@ -78,7 +78,8 @@ struct gp_procinfo_limits {
 	uint32_t stuck_per_user; /* 2; the same for the processes of this user */
 	uint64_t distrust_ns;    /* 60 s without reading memory of a user who blocked a reader */
 	uint32_t questions;      /* 65536 at the same time */
-	uid_t (*account)(uid_t uid); /* the user that a uid counts for; NULL: itself */
+	uid_t (*account)(void *arg, uid_t uid); /* the user that a uid counts for; NULL: itself */
+	void *arg;
 };
 
 /*

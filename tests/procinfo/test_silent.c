@@ -261,8 +261,9 @@ TEST(a_user_whose_readers_never_end_is_not_read_and_other_users_are)
 	stop_target(&other);
 }
 
-static uid_t one_account(uid_t uid)
+static uid_t one_account(void *arg, uid_t uid)
 {
+	(void)arg;
 	(void)uid;
 	return 7;
 }
