@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access rights: describes client and target process for gp_rights_check (config/rights.h). */
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/process.h"
@@ -77,6 +78,17 @@ struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_
 	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
 }
 
+/*
+ * The daemon has a pidfd open for each process. Half of its files are kept for administrators,
+ * clients and programs with queues.
+ */
+static bool has_files_for_users(const struct gp_control *c)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_NOFILE, &l) || c->procs.n <= l.rlim_cur / 2;
+}
+
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
 	       const struct gp_task_attr *to, struct gp_error *err)
 {
@@ -93,6 +105,11 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 	};
 
 	gp_limit_add_given(&limit, &proc->given);
+	if (change.tasks && !proc->ntasks && !gp_administers(c, peer) && !has_files_for_users(c))
+		return gp_fail(err, -EUSERS,
+			       "the daemon watches %u processes, as many as it may for users; end "
+			       "some of them, or ask an administrator",
+			       c->procs.n - 1);
 	return check(c, call, proc, &change, err);
 }
 

@@ -112,9 +112,17 @@ static int on_procinfo(sd_event_source *source, int fd, uint32_t events, void *a
 	return 0;
 }
 
+static uid_t account(void *arg, uid_t uid)
+{
+	struct gp_control *c = arg;
+
+	return gp_account_of(&c->accounts, uid);
+}
+
 int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 {
-	int fd, r = gp_procinfo_new(&c->info, &fd);
+	const struct gp_procinfo_limits limits = {.account = account, .arg = c};
+	int fd, r = gp_procinfo_new(&limits, &c->info, &fd);
 
 	if (!r)
 		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_procinfo, c);

@@ -161,6 +161,13 @@ static int given_fd(const char *name)
 	return fd;
 }
 
+static uid_t account(void *arg, uid_t uid)
+{
+	struct gp_control *c = arg;
+
+	return gp_account_of(&c->accounts, uid);
+}
+
 static int start_server(struct gp_control *c, struct gp_error *err)
 {
 	const struct gp_config_sockets *s = &c->config->sockets;
@@ -188,7 +195,12 @@ static int start_server(struct gp_control *c, struct gp_error *err)
 		 .limits = limits},
 	};
 	struct gp_rpc_config config = {
-		.name = "gpreemptd " GP_VERSION, .socket = sockets, .nsockets = 2, .arg = c};
+		.name = "gpreemptd " GP_VERSION,
+		.socket = sockets,
+		.nsockets = 2,
+		.account = account,
+		.arg = c,
+	};
 
 	if (sockets[0].fd < 0)
 		sockets[0].path =
@@ -258,6 +270,8 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	if (r < 0)
 		return gp_fail(err, r, "cannot start the event loop: %s", gp_error_name(r));
 	gp_procs_init(&c->procs, c->loop, on_process_end, c);
+	gp_accounts_init(&c->accounts, GP_SUBUID_PATH);
+	c->procs.accounts = &c->accounts;
 	return 0;
 }
 
@@ -361,6 +375,7 @@ void gp_control_end(struct gp_control *c)
 	if (c->undo)
 		gp_records_settle(c->undo, NULL);
 	gp_procinfo_free(c->info);
+	gp_accounts_free(&c->accounts);
 	if (c->loop)
 		gp_procs_free(&c->procs);
 	gp_assignments_close(c->assignments);

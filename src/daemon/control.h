@@ -85,6 +85,7 @@ struct gp_control {
 	bool behind[GP_DEVICES_MAX];                 /* TASK_IN or TASK_OUT events were lost */
 	int wake_fd; /* eventfd: a device thread has events or answers */
 
+	struct gp_accounts accounts;
 	struct gp_log_limit set_log; /* of attributes that users set */
 
 	struct gp_procs procs;
@@ -265,7 +266,7 @@ void gp_events_check_limits(struct gp_control *c);
 
 struct json_object *gp_render_device(struct gp_control *c, unsigned device);
 struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-				   const struct gp_task_stats *task, uint64_t mono_ns);
+				   const struct gp_snapshot *snapshot, unsigned index);
 
 /* Methods of the protocol, each in method_NAME.c. */
 

@@ -155,7 +155,8 @@ static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
 {
 	unsigned left_out;
 
-	if (!gp_log_limit_pass(&c->set_log, by, gp_monotonic_ns(), &left_out))
+	if (!gp_log_limit_pass(&c->set_log, gp_account_of(&c->accounts, by), gp_monotonic_ns(),
+			       &left_out))
 		return;
 	if (left_out)
 		gp_log(GP_LOG_WARN, "process.log-limited",

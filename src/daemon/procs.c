@@ -30,7 +30,7 @@ static bool is_counted(const struct gp_proc *p)
 /* If there is no memory for a new user, its processes are not counted. */
 static void count(struct gp_proc *p, int change)
 {
-	uint64_t n = 0, key = p->set_by;
+	uint64_t n = 0, key = p->account;
 
 	if (!is_counted(p))
 		return;
@@ -43,11 +43,17 @@ static void count(struct gp_proc *p, int change)
 		gp_table_remove(&p->procs->set_by, key);
 }
 
+static uid_t account_of(const struct gp_procs *procs, uid_t uid)
+{
+	return procs->accounts ? gp_account_of(procs->accounts, uid) : uid;
+}
+
 void gp_proc_assign(struct gp_proc *p, enum gp_attr_source source, uid_t by)
 {
 	count(p, -1);
 	p->source = source;
 	p->set_by = by;
+	p->account = account_of(p->procs, by);
 	count(p, 1);
 }
 
@@ -55,7 +61,7 @@ uint32_t gp_procs_set_by(const struct gp_procs *procs, uid_t uid)
 {
 	uint64_t n = 0;
 
-	gp_table_get(&procs->set_by, uid, &n);
+	gp_table_get(&procs->set_by, account_of(procs, uid), &n);
 	return (uint32_t)n;
 }
 

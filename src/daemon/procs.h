@@ -10,6 +10,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "daemon/accounts.h"
 #include "base/table.h"
 #include "config/config.h"
 #include "daemon/assignments.h"
@@ -39,6 +40,7 @@ struct gp_proc {
 
 	enum gp_attr_source source;
 	uid_t set_by;  /* the user, if source is GP_ATTR_BY_USER; GP_BY_ADMIN: an administrator */
+	uid_t account; /* of set_by; the process is counted for it */
 	unsigned rule; /* number of the rule from 1; 0 = none */
 	struct gp_task_attr attr;
 	struct gp_task_attr given; /* what a rule gives, even if a user set other attributes */
@@ -69,9 +71,10 @@ struct gp_procs {
 	struct gp_table by_task; /* device and task -> struct gp_proc */
 	struct gp_proc *first;
 	unsigned n;
-	struct gp_table set_by; /* uid -> number of processes with attributes that this user set */
-	unsigned unwatched;     /* number of processes that could not be watched */
-	bool logged_unwatched;  /* a warning was logged; reset when all are watched */
+	struct gp_table set_by; /* account -> number of processes with attributes that it set */
+	struct gp_accounts *accounts; /* NULL: each uid counts for itself */
+	unsigned unwatched;           /* number of processes that could not be watched */
+	bool logged_unwatched;        /* a warning was logged; reset when all are watched */
 	/* A process has ended. It is removed after this call, unless it still has tasks. */
 	void (*on_end)(void *arg, struct gp_proc *proc);
 	void *arg;
@@ -95,7 +98,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
  * two members go through here.
  */
 void gp_proc_assign(struct gp_proc *proc, enum gp_attr_source source, uid_t by);
-/* The number of processes that have not ended and have attributes that this user set. */
+/* The number of processes that have not ended and have attributes that this user's account set. */
 uint32_t gp_procs_set_by(const struct gp_procs *procs, uid_t uid);
 
 /* Tries again to watch processes that could not be watched; to be called periodically. */

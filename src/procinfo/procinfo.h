@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Information about a process that rules match: user, cgroup, executable, command line,
- * environment. Threads read it, because the process controls the memory that holds its command line
- * and environment: a page with a userfaultfd handler may never be delivered.
+ * environment. Child processes read it (reader.h), because the process controls the memory that
+ * holds its command line and environment, and the file system of its executable. A page of a FUSE
+ * file may never be delivered, and not even SIGKILL ends such a read.
  *
- *     gp_procinfo_new(&pool, &fd);
+ *     gp_procinfo_new(&limits, &pool, &fd);
  *     gp_procinfo_ask(pool, pid, start_time, gp_config_wants(config), token);
  *     (when fd is readable)
  *     while (!gp_procinfo_take(pool, &info, &token)) {
@@ -13,8 +14,12 @@
  *     }
  *
  * Every question gets exactly one answer, in any order. Fields that were not read before the
- * deadline are unknown in the answer; the blocked reader is abandoned and replaced. If the daemon
- * was suspended for longer than a deadline, all deadlines start again.
+ * deadline are unknown in the answer; the blocked reader is killed, replaced and logged. Its user
+ * is not trusted for a while: command line and environment of the user's processes are unknown. A
+ * user with too many readers that do not end is not trusted until they do. If the daemon was
+ * suspended for longer than a deadline, all deadlines start again.
+ *
+ * One thread uses a pool. No function blocks.
  */
 #ifndef GP_PROCINFO_PROCINFO_H
 #define GP_PROCINFO_PROCINFO_H
@@ -64,33 +69,36 @@ struct gp_procinfo {
 
 struct gp_procinfo_pool;
 
-/*
- * Creates a pool. The pool owns `fd`, which is readable when an answer can be taken. Threads are
- * created on demand and block all signals. 0 or -errno.
- */
-int gp_procinfo_new(struct gp_procinfo_pool **pool, int *fd);
-
-/* The same with other limits, for tests. 0: the default. */
+/* 0: the default. */
 struct gp_procinfo_limits {
-	uint64_t deadline_ns; /* 1 s, counted from when a reader starts on the question */
-	uint32_t readers;     /* 4 at the same time */
-	uint32_t stuck;       /* 8 abandoned readers; with more, no process memory is read */
-	uint64_t distrust_ns; /* 60 s without reading memory of a user who blocked a reader */
-	uint32_t questions;   /* 65536 at the same time */
+	uint64_t deadline_ns;    /* 1 s, counted from when a reader starts on the question */
+	uint32_t readers;        /* 4 at the same time */
+	uint32_t stuck;          /* 32 killed readers that have not ended; with more, executable,
+				    command line and environment are not read */
+	uint32_t stuck_per_user; /* 2; the same for the processes of this user */
+	uint64_t distrust_ns;    /* 60 s without reading memory of a user who blocked a reader */
+	uint32_t questions;      /* 65536 at the same time */
+	uid_t (*account)(void *arg, uid_t uid); /* the user that a uid counts for; NULL: itself */
+	void *arg;
 };
-int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,
-			    int *fd);
 
 /*
- * Frees the pool and the answers that the caller has not taken. Does not wait for a reader thread
- * that is blocked in a read; that thread frees its own memory when the read returns.
+ * Creates a pool. The pool owns `fd`, which is readable when an answer can be taken. Children are
+ * started on demand. 0 or -errno.
+ */
+int gp_procinfo_new(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,
+		    int *fd);
+
+/*
+ * Frees the pool and the answers that the caller has not taken. Readers are killed; one that hangs
+ * in the kernel is not waited for.
  */
 void gp_procinfo_free(struct gp_procinfo_pool *pool);
 
 /*
  * Asks about the process `pid` that started at `start_time`. `want` is a set of GP_PROCINFO_*; the
- * answer may contain more. Never blocks. 0, -ENOMEM, or -EAGAIN: too many open questions, take some
- * answers.
+ * answer may contain more. 0, -ENOMEM, or -EAGAIN: too many open questions, or no child process can
+ * be started.
  */
 int gp_procinfo_ask(struct gp_procinfo_pool *pool, pid_t pid, uint64_t start_time, uint32_t want,
 		    uint64_t token);
@@ -99,7 +107,7 @@ int gp_procinfo_ask(struct gp_procinfo_pool *pool, pid_t pid, uint64_t start_tim
 int gp_procinfo_take(struct gp_procinfo_pool *pool, struct gp_procinfo **info, uint64_t *token);
 void gp_procinfo_drop(struct gp_procinfo *info);
 
-/* For tests: the number of abandoned readers that have not returned. */
+/* For tests: the number of killed readers that have not ended. */
 uint32_t gp_procinfo_stuck(struct gp_procinfo_pool *pool);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Fields that the kernel itself records: user, groups, executable. They cannot block on the
- * process.
- */
+/* Fields that the kernel itself records: user, groups, executable. */
 #include "procinfo/read.h"
 
 #include <errno.h>
@@ -117,16 +114,19 @@ bool gp_procinfo_path_is_roots(const char *path)
 
 /*
  * The path is valid in the mount namespace of the process, which the user may have created. It
- * counts only if it leads to the same file here.
+ * counts only if it leads to the same file here. The executable may be in a file system that the
+ * user serves, so the kernel is asked for what it knows.
  */
 static bool leads_to(const char *path, pid_t pid)
 {
+	struct statx here, there;
 	char link[64];
-	struct stat here, there;
 
 	snprintf(link, sizeof link, "/proc/%d/exe", pid);
-	return !stat(path, &here) && !stat(link, &there) && here.st_dev == there.st_dev &&
-	       here.st_ino == there.st_ino;
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &here) &&
+	       !statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &there) &&
+	       here.stx_dev_major == there.stx_dev_major &&
+	       here.stx_dev_minor == there.stx_dev_minor && here.stx_ino == there.stx_ino;
 }
 
 int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted)

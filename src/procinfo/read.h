@@ -23,9 +23,7 @@ int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user);
 int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted);
 int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted);
 
-/*
- * These two read the memory of the process. A fatal signal to the daemon ends the wait, so a
- * blocked reader cannot prevent its exit.
+/* These two read the memory of the process. If a page is in a FUSE file, no signal ends the wait.
  */
 int gp_procinfo_read_cmdline(pid_t pid, char **words);
 int gp_procinfo_read_environ(pid_t pid, char **environment, size_t *size);

@@ -4,8 +4,8 @@
  *
  * It does not use /proc/PID/cmdline and environ: such a read waits for a missing page with the
  * memory map of the process locked, and not even SIGKILL ends it. process_vm_readv unlocks the map
- * while it waits for a page, and a signal ends it. (It still waits if another process keeps the map
- * locked.)
+ * while it waits for a page, and a signal ends it if the page belongs to a userfaultfd. (It still
+ * waits for a page of a FUSE file, or if another process keeps the map locked.)
  */
 #include "procinfo/read.h"
 

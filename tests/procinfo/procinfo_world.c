@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "procinfo_world.h"
 
-struct target start_target(const char *mode, unsigned uid)
+static struct target start_program(const char *path, const char *mode, unsigned uid,
+				   const char *file)
 {
 	static char padding[PADDING_SIZE], variable[PADDING_SIZE + 16];
-	char user[16], kind[32], byte, program[] = PROCINFO_TARGET;
+	char user[16], kind[32], byte, page_file[64];
 	char name[] = "t", colour[] = "COLOUR=red", last[] = "LAST=1";
-	char *words[] = {name, kind, user, padding, NULL};
+	char *words[] = {name, kind, user, padding, file ? page_file : NULL, NULL};
 	char *environment[] = {colour, variable, last, NULL};
 	int in[2], out[2], status;
 	struct target t;
@@ -15,13 +16,14 @@ struct target start_target(const char *mode, unsigned uid)
 	snprintf(variable, sizeof variable, "PADDING=%s", padding);
 	snprintf(user, sizeof user, "%u", uid);
 	snprintf(kind, sizeof kind, "%s", mode);
+	snprintf(page_file, sizeof page_file, "%s", file ? file : "");
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	t.pid = fork();
 	if (!t.pid) {
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
-		execve(program, words, environment);
+		execve(path, words, environment);
 		_exit(127);
 	}
 	close(in[0]);
@@ -39,6 +41,21 @@ struct target start_target(const char *mode, unsigned uid)
 	return t;
 }
 
+struct target start_target(const char *mode, unsigned uid)
+{
+	return start_program(PROCINFO_TARGET, mode, uid, NULL);
+}
+
+struct target start_target_on(const char *mode, unsigned uid, const char *file)
+{
+	return start_program(PROCINFO_TARGET, mode, uid, file);
+}
+
+struct target start_copy(const char *program)
+{
+	return start_program(program, "plain", 0, NULL);
+}
+
 void stop_target(struct target *t)
 {
 	kill(t->pid, SIGKILL);
@@ -50,7 +67,7 @@ struct gp_procinfo_pool *make_pool(struct gp_procinfo_limits limits, int *fd)
 {
 	struct gp_procinfo_pool *pool;
 
-	assert_int_equal(gp_procinfo_new_limited(&limits, &pool, fd), 0);
+	assert_int_equal(gp_procinfo_new(&limits, &pool, fd), 0);
 	return pool;
 }
 

@@ -26,6 +26,12 @@ struct target {
 
 /* Skips the test where that cannot be. */
 struct target start_target(const char *mode, unsigned uid);
+
+/* The same; the page that is taken away is the first of `file`. */
+struct target start_target_on(const char *mode, unsigned uid, const char *file);
+
+/* A plain target from a copy of its program. */
+struct target start_copy(const char *program);
 void stop_target(struct target *t);
 struct gp_procinfo_pool *make_pool(struct gp_procinfo_limits limits, int *fd);
 

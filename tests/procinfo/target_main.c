@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procinfo-target MODE UID PADDING: prints `ready` and waits to be killed.
+ * procinfo-target MODE UID PADDING [FILE]: prints `ready` and waits to be killed.
  *
  * MODE `plain` does no more. `silent-words` and `silent-environment` take whole pages out of the
  * command line (PADDING is long) or the environment (the variable PADDING is) and answer no fault
  * on them until a line comes on standard input. `orphan-words` is the same, but the page stays away
- * when this process is dead, until standard input ends. userfaultfd and not a file system: whoever
- * else reads the files of this process in /proc meanwhile gets an error and does not hang.
+ * when this process is dead, until standard input ends. Without FILE this is done by userfaultfd:
+ * other readers of this process's files in /proc get an error and do not hang. With FILE the page
+ * is the first of this file, in a FUSE that does not answer any more: readers are in state D until
+ * the test aborts the connection.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -46,6 +48,15 @@ static int take_away(char *at, size_t page)
 	    ioctl(fd, UFFDIO_REGISTER, &range))
 		exit(CANNOT);
 	return fd;
+}
+
+static void map_file(const char *path, char *at, size_t page)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || mmap(at, page, PROT_READ, MAP_FIXED | MAP_PRIVATE, fd, 0) != at)
+		exit(CANNOT);
+	close(fd);
 }
 
 static void answer(int fd, char *at, size_t page)
@@ -88,7 +99,9 @@ int main(int argc, char **argv)
 		at = page_in(padding, page);
 	else if (strcmp(argv[1], "plain") != 0)
 		return 2;
-	if (at)
+	if (at && argc > 4)
+		map_file(argv[4], at, page);
+	else if (at)
 		fd = take_away(at, page);
 	if (uid && (setgroups(0, NULL) || setgid(uid) || setuid(uid)))
 		return CANNOT;
@@ -99,7 +112,7 @@ int main(int argc, char **argv)
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
 		return 1;
 	while (!orphan && read(STDIN_FILENO, line, sizeof line) > 0)
-		if (at)
+		if (fd >= 0)
 			answer(fd, at, page);
 	for (;;)
 		pause();

@@ -323,8 +323,11 @@ static void *serve(void *arg)
 		 .nmethods = sizeof hint_methods / sizeof *hint_methods,
 		 .limits = complete((struct gp_rpc_limits){0})},
 	};
-	struct gp_rpc_config config = {
-		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w};
+	struct gp_rpc_config config = {.name = "world 1.0",
+				       .socket = sockets,
+				       .nsockets = 2,
+				       .account = w->account,
+				       .arg = w};
 
 	memcpy(path, w->path, sizeof path);
 	memcpy(hint_path, w->hint_path, sizeof hint_path);

@@ -35,8 +35,9 @@
 struct world {
 	char folder[64];
 	char path[128], hint_path[128];
-	struct gp_rpc_limits limits; /* of the first socket; 0 = the default */
-	int fd;                      /* > 0: instead of the first path, listens already */
+	uid_t (*account)(void *arg, uid_t uid); /* see struct gp_rpc_config */
+	struct gp_rpc_limits limits;            /* of the first socket; 0 = the default */
+	int fd; /* > 0: instead of the first path, listens already */
 	pthread_t thread;
 	pthread_barrier_t ready;
 	int stop, gate;      /* eventfds */

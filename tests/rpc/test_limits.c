@@ -258,8 +258,8 @@ TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
 		gp_client_close(client[i]);
 }
 
-/* As another user: how many of `n` connections are served. */
-static unsigned served_as_nobody(const char *path, unsigned n)
+/* As the users `first` to `last` in turn: how many of `n` connections are served. */
+static unsigned served_as(const char *path, unsigned n, uid_t first, uid_t last)
 {
 	pid_t pid = fork();
 	int status;
@@ -267,11 +267,18 @@ static unsigned served_as_nobody(const char *path, unsigned n)
 	if (!pid) {
 		unsigned served = 0;
 
-		if (setgid(NOBODY) || setuid(NOBODY))
+		if (setgid(NOBODY))
 			_exit(255);
 		for (unsigned i = 0; i < n; i++) { /* they stay open */
 			struct json_object *json;
-			int fd = raw_connect(path);
+			int fd;
+
+			if (setresuid(first + i % (last - first + 1),
+				      first + i % (last - first + 1), 0))
+				_exit(255);
+			fd = raw_connect(path);
+			if (setresuid(0, 0, 0))
+				_exit(255);
 
 			(void)!send(fd, ECHO, strlen(ECHO), MSG_NOSIGNAL);
 			json = raw_hear(fd);
@@ -282,6 +289,34 @@ static unsigned served_as_nobody(const char *path, unsigned n)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return (unsigned)WEXITSTATUS(status);
+}
+
+static unsigned served_as_nobody(const char *path, unsigned n)
+{
+	return served_as(path, n, NOBODY, NOBODY);
+}
+
+static uid_t mapped(void *arg, uid_t uid)
+{
+	(void)arg;
+	return uid >= 100000 && uid < 165536 ? 100000 : uid;
+}
+
+/* As a user with entries in /etc/subuid can have. */
+TEST_WITH(uids_that_count_for_the_same_user_share_its_limit, NULL, world_teardown)
+{
+	struct world *w = calloc(1, sizeof *w);
+
+	if (geteuid())
+		skip();
+	*state = w;
+	w->limits = (struct gp_rpc_limits){.clients = 16, .reserved = 2, .per_user = 3};
+	w->account = mapped;
+	world_start(w);
+	chmod(w->folder, 0755);
+	chmod(w->path, 0666);
+	assert_int_equal(served_as(w->path, 8, 100000, 100007), 3);
+	assert_int_equal(served_as(w->path, 4, 200000, 200003), 4);
 }
 
 TEST_WITH(a_user_has_a_limit_and_root_is_let_in, NULL, world_teardown)

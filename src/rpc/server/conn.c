@@ -242,7 +242,7 @@ static int watch(struct gp_rpc_conn *c)
 	return r < 0 ? r : 0;
 }
 
-int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
+int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd, uid_t account)
 {
 	struct gp_rpc_server *server = l->server;
 	struct gp_rpc_conn *c = calloc(1, sizeof *c);
@@ -257,6 +257,7 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 				  .server = server,
 				  .listener = l,
 				  .fd = fd,
+				  .account = account,
 				  .peer = {.pidfd = -1},
 				  .timer_us = UINT64_MAX};
 	if (c->next)

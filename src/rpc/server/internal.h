@@ -54,6 +54,7 @@ struct gp_rpc_conn {
 	struct gp_rpc_listener *listener;
 	int fd;
 	struct gp_rpc_peer peer;
+	uid_t account; /* that the client counts for */
 	gid_t *groups;
 
 	sd_event_source *io, *timer;
@@ -124,7 +125,7 @@ void gp_rpc_listener_close(struct gp_rpc_listener *l);
 int gp_rpc_peer_read(struct gp_rpc_conn *c);
 
 /* conn.c */
-int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd);
+int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd, uid_t account);
 void gp_rpc_conn_close(struct gp_rpc_conn *c);
 void gp_rpc_conn_unref(struct gp_rpc_conn *c);
 /* Charges a line of `length` bytes to the client's rate limit. */

@@ -90,7 +90,14 @@ static int make_socket(struct gp_rpc_listener *l, struct gp_error *err)
 	return gp_fail(err, r, "cannot listen at %s: %s", l->config.path, gp_error_name(r));
 }
 
-static bool has_room(const struct gp_rpc_listener *l, uid_t uid)
+static uid_t account_of(const struct gp_rpc_server *server, uid_t uid)
+{
+	const struct gp_rpc_config *config = &server->config;
+
+	return uid && config->account ? config->account(config->arg, uid) : uid;
+}
+
+static bool has_room(const struct gp_rpc_listener *l, uid_t uid, uid_t account)
 {
 	const struct gp_rpc_limits *limits = &l->config.limits;
 	bool ours = !uid || uid == geteuid();
@@ -99,7 +106,7 @@ static bool has_room(const struct gp_rpc_listener *l, uid_t uid)
 	if (l->clients >= limits->clients - (ours ? 0 : limits->reserved))
 		return false;
 	for (const struct gp_rpc_conn *c = l->server->conns; uid && c; c = c->next)
-		same += c->listener == l && c->peer.uid == uid;
+		same += c->listener == l && c->account == account;
 	return same < limits->per_user;
 }
 
@@ -148,6 +155,7 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 		int client = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct ucred cred;
 		socklen_t size = sizeof cred;
+		uid_t account;
 
 		if (client < 0) {
 			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -155,11 +163,15 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 			break;
 		}
 		l->server->counters.accepted++;
-		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &cred, &size) ||
-		    !has_room(l, cred.uid))
+		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
 			refuse(l, client);
+			continue;
+		}
+		account = account_of(l->server, cred.uid);
+		if (has_room(l, cred.uid, account))
+			gp_rpc_conn_new(l, client, account);
 		else
-			gp_rpc_conn_new(l, client);
+			refuse(l, client);
 	}
 	return 0;
 }

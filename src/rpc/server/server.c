@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "rpc/server/internal.h"
 
@@ -105,7 +106,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 int gp_rpc_server_add(struct gp_rpc_server *server, unsigned index, int fd)
 {
 	server->counters.accepted++;
-	return gp_rpc_conn_new(&server->listener[index], fd);
+	return gp_rpc_conn_new(&server->listener[index], fd, geteuid());
 }
 
 void gp_rpc_server_counters(const struct gp_rpc_server *server, struct gp_rpc_counters *counters)

@@ -107,7 +107,7 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
  */
 struct gp_rpc_limits {
 	unsigned clients;  /* connected at the same time */
-	unsigned per_user; /* clients of one user; root has no such limit */
+	unsigned per_user; /* clients of one account; root has no such limit */
 	unsigned line;     /* bytes; a longer line ends the connection */
 	unsigned rate;     /* lines per second of one client; 4 KiB count as a line */
 	unsigned idle_s;   /* seconds without a request, an open call or a subscription */
@@ -133,7 +133,9 @@ struct gp_rpc_config {
 	const char *name; /* name and version of the server for `hello`; must outlive it */
 	const struct gp_rpc_socket *socket;
 	unsigned nsockets;
-	void *arg; /* for the methods */
+	uid_t (*account)(void *arg, uid_t uid); /* the user that a client's uid counts for; NULL:
+						   itself. Called once for each client */
+	void *arg;                              /* for the methods and `account` */
 };
 
 /* Counted since the server started, unless noted. */

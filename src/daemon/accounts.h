@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The account that a uid counts for where limits are per user. A user with an entry in /etc/subuid
+ * can run processes under thousands of uids. All uids of the entries of one user are one account.
+ */
+#ifndef GP_DAEMON_ACCOUNTS_H
+#define GP_DAEMON_ACCOUNTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define GP_SUBUID_PATH "/etc/subuid"
+
+struct gp_accounts {
+	const char *path;
+	struct gp_account_range {
+		char user[64];
+		uint32_t first, count;
+		uid_t account;
+	} * range;
+	unsigned n;
+	struct timespec changed; /* of the file that was read */
+	uint64_t checked_ns;     /* 0: never */
+};
+
+/* `path` is GP_SUBUID_PATH, except in tests. */
+void gp_accounts_init(struct gp_accounts *a, const char *path);
+void gp_accounts_free(struct gp_accounts *a);
+
+/*
+ * The account of `uid`: the first uid of the user's first entry, or `uid` itself if no entry has
+ * it. Reads a file that was changed again, at most once a second.
+ */
+uid_t gp_account_of(struct gp_accounts *a, uid_t uid);
+
+#endif
