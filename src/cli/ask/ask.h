@@ -24,8 +24,8 @@ int gp_ask(struct gp_client *client, const char *method, struct json_object *par
 	   struct json_object **result, struct gp_error *err);
 
 /*
- * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it. Takes
- * `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
+ * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it.
+ * Takes `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
  */
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 		 struct json_object *params, struct json_object **result, struct gp_error *err);

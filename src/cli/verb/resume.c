@@ -218,7 +218,8 @@ static bool is_there(const struct gp_undo_file *file, const struct asked *a)
 
 	return gp_undo_get(file, a->slot, &e) && e.undo.key == a->entry.undo.key &&
 	       e.undo.pid == a->entry.undo.pid && e.undo.start_time == a->entry.undo.start_time &&
-	       (e.claimed || (e.release_asked && e.owner == a->entry.owner));
+	       (e.claimed || !gp_undo_owner_lives(&e) ||
+		(e.release_asked && e.owner == a->entry.owner));
 }
 
 /* Whether to wait for the owner. One that is stopped, frozen or silent does not answer. */
@@ -290,7 +291,9 @@ static unsigned begin_replay(struct gp_undo_file *file, struct asked *list, stru
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
 			continue;
-		if (o->daemon && e.owner == o->daemon && !daemon_failure(o, e.undo.pid)) {
+		/* A request that stays in the record was not fulfilled. */
+		if (o->daemon && e.owner == o->daemon && !e.release_asked &&
+		    !daemon_failure(o, e.undo.pid)) {
 			report_scheduled(o, e.undo.pid);
 		} else if (!gp_undo_owner_lives(&e)) {
 			replay(file, i, &e, o);
