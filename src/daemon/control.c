@@ -195,6 +195,10 @@ static int start_server(struct gp_control *c, struct gp_error *err)
 			socket_path(&s->control, "gpreemptd.sock", control, sizeof control);
 	if (sockets[1].fd < 0)
 		sockets[1].path = socket_path(&s->hint, "hint.sock", hint, sizeof hint);
+	/* The sockets of a daemon that was killed and hangs in the kernel still accept clients. */
+	for (unsigned i = 0; i < 2 && gp_undo_replaces_hung_scheduler(c->undo); i++)
+		if (sockets[i].path)
+			unlink(sockets[i].path);
 	return gp_rpc_server_new(c->loop, &config, &c->server, err);
 }
 

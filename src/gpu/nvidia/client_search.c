@@ -12,12 +12,13 @@
 #include "base/clock.h"
 #include "gpu/nvidia/target.h"
 
-#define MISSES_UP     64    /* unused handles in a row end a region */
-#define MISSES_DOWN   8     /* libraries number objects upwards */
-#define MISSES_ADDED  16    /* instead of MISSES_UP if only newer objects are searched */
-#define GO_ON_INDICES 32    /* after a find: clients of a process have close indices */
-#define HANDLES_MAX   65536 /* of one region */
-#define SLICE_READS   4     /* two readings in a row must agree */
+#define MISSES_UP      64    /* unused handles in a row end a region */
+#define MISSES_DOWN    8     /* libraries number objects upwards */
+#define MISSES_ADDED   16    /* instead of MISSES_UP if only newer objects are searched */
+#define GO_ON_INDICES  32    /* after a find: clients of a process have close indices */
+#define HANDLES_MAX    65536 /* of one region */
+#define UNANSWERED_MAX 8     /* questions, then a search ends: each may take 5 ms */
+#define SLICE_READS    4     /* two readings in a row must agree */
 
 int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
 {
@@ -55,12 +56,12 @@ static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	uint32_t class = gp_rm_class(fd, c->handle, handle), parent;
 
-	c->doubtful |= class == GP_RM_UNKNOWN;
+	c->doubtful += class == GP_RM_UNKNOWN;
 	if (!class || class == GP_RM_UNKNOWN)
 		return false;
 	if (matters(class)) {
 		parent = gp_rm_parent(fd, c->handle, handle);
-		c->doubtful |= parent == GP_RM_UNKNOWN;
+		c->doubtful += parent == GP_RM_UNKNOWN;
 		add_object(c, (struct gp_nv_object){
 				      .handle = handle, .class = class, .parent = parent});
 	}
@@ -71,7 +72,9 @@ static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, un
 {
 	uint32_t handle = r->high;
 
-	for (unsigned misses = 0; misses < misses_max && handle - r->low < HANDLES_MAX; handle++) {
+	for (unsigned misses = 0;
+	     misses < misses_max && handle - r->low < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
+	     handle++) {
 		misses++;
 		if (ask(c, fd, handle)) {
 			r->high = handle + 1;
@@ -84,7 +87,8 @@ static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
 {
 	uint32_t handle = r->low - 1;
 
-	for (unsigned misses = 0; misses < MISSES_DOWN && r->high - handle < HANDLES_MAX;
+	for (unsigned misses = 0;
+	     misses < MISSES_DOWN && r->high - handle < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
 	     handle--) {
 		misses++;
 		if (handle != c->handle && ask(c, fd, handle)) {
@@ -107,7 +111,7 @@ static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	struct gp_nv_region *r;
 
-	c->doubtful |= handle == GP_RM_UNKNOWN;
+	c->doubtful += handle == GP_RM_UNKNOWN;
 	if (handle == GP_RM_UNKNOWN)
 		return;
 	if (!handle || handle == c->handle || is_covered(c, handle) ||
@@ -345,7 +349,7 @@ static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
 		if (read_group(c, fd, &g))
 			changed |= take_group(t, c, g);
 		else
-			c->doubtful |= !is_gone(fd, c->handle, o->handle);
+			c->doubtful += !is_gone(fd, c->handle, o->handle);
 	}
 	return changed;
 }
@@ -384,7 +388,7 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 		uint32_t class =
 			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], client, client);
 
-		t->doubtful |= class == GP_RM_UNKNOWN;
+		t->doubtful += class == GP_RM_UNKNOWN;
 		if (!class || class == GP_RM_UNKNOWN)
 			continue;
 		p = realloc(t->client, (t->nclients + 1) * sizeof *p);
@@ -404,7 +408,7 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top)
 {
 	t->search_top = (top - NV_CLIENT_BASE) % NV_CLIENT_COUNT;
 	t->searched = 0;
-	t->doubtful = false;
+	t->doubtful = 0;
 }
 
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
@@ -413,7 +417,7 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 
 	if (end > NV_CLIENT_COUNT)
 		end = NV_CLIENT_COUNT;
-	while (t->searched < end) {
+	while (t->searched < end && t->doubtful < UNANSWERED_MAX) {
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
 
 		t->searched++;
@@ -433,7 +437,7 @@ static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
 		uint32_t class =
 			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], c->handle, c->handle);
 
-		c->doubtful |= class == GP_RM_UNKNOWN;
+		c->doubtful += class == GP_RM_UNKNOWN;
 		if (!class || class == GP_RM_UNKNOWN)
 			continue;
 		c->file = t->file[f];
@@ -509,7 +513,7 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 		struct gp_nv_client *c = &t->client[i];
 		int fd = gp_nv_file(t, c->handle);
 
-		c->doubtful = false;
+		c->doubtful = 0;
 		if (fd < 0)
 			fd = find_file(t, c);
 		c->gone = client_is_gone(t, c, fd);

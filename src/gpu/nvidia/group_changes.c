@@ -167,7 +167,19 @@ static int is_disabled(const struct gp_nv_target *t, const struct gp_nv_group *g
 	return enabled < 0 ? enabled : !enabled;
 }
 
-void gp_nv_read_back(const struct gp_nv_target *t, struct gp_nv_group *g)
+/*
+ * RM accepted a hold, and reads back that the channels run: the process has enabled them, or RM is
+ * wrong. They are enabled here, so that the group runs for certain.
+ */
+static void give_up_hold(struct gp_nv_target *t, struct gp_nv_group *g)
+{
+	struct gp_nv_group_ref ref = {.target = t, .group = g};
+
+	g->asked_disable = false;
+	g->doubtful = switch_together(&ref, 1, false);
+}
+
+void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	int first, last;
 
@@ -180,6 +192,8 @@ void gp_nv_read_back(const struct gp_nv_target *t, struct gp_nv_group *g)
 	/* If only a part was switched, the last change is not in force. */
 	g->disabled = first == last ? last : !g->asked_disable;
 	g->doubtful = g->unread = false;
+	if (g->asked_disable && !g->disabled)
+		give_up_hold(t, g);
 }
 
 /*
@@ -204,8 +218,11 @@ static void take_effect(struct gp_nv_group_ref *ref, bool disable)
 		is = is_disabled(ref->target, g, g->nchannels - 1);
 	g->disabled = is < 0 ? disable : is;
 	g->doubtful = g->unread = false;
-	if (g->disabled != disable)
-		ref->status = GP_RM_NO_EFFECT;
+	if (g->disabled == disable)
+		return;
+	ref->status = GP_RM_NO_EFFECT;
+	if (disable)
+		give_up_hold(ref->target, g);
 }
 
 void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)

@@ -43,8 +43,8 @@ struct gp_nv_client {
 		uint32_t low, high; /* [low, high): searched handles; low and high - 1 are in use */
 	} region[GP_NV_REGIONS_MAX];
 	unsigned nregions;
-	bool doubtful; /* RM did not answer a question of the last search */
-	bool gone;     /* in a rescan: RM says so */
+	unsigned doubtful; /* questions of the last search that RM did not answer */
+	bool gone;         /* in a rescan: RM says so */
 };
 
 /* A channel group: the queue that the hardware schedules. */
@@ -113,8 +113,9 @@ struct gp_nv_target {
 	/* Reads back the state of channels, and is only used between borrow and give back. NULL, or
 	 * opened for another GPU: it cannot be read. */
 	const struct gp_rm *rm;
-	bool doubtful; /* RM did not answer whether a client belongs to the target, or RM says that
-			  all groups are gone and lists the process as computing */
+	/* Unanswered questions of the last search whether a client belongs to the target. Also 1 if
+	 * RM says that all groups are gone, and lists the process as computing. */
+	unsigned doubtful;
 
 	uint32_t search_top; /* client index at which the search began */
 	uint32_t searched;   /* number of indices searched, downwards from there */
@@ -146,7 +147,8 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top);
 
 /*
  * Searches up to `indices` more client indices, towards older clients. With `until_found` it stops
- * shortly after the first compute group. Returns false when all indices were searched.
+ * shortly after the first compute group, and in any case if RM leaves many questions unanswered.
+ * Returns false when all indices were searched.
  */
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found);
 
@@ -186,8 +188,8 @@ struct gp_nv_group_ref {
  */
 void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable);
 
-/* Reads back whether the hardware has the group disabled. */
-void gp_nv_read_back(const struct gp_nv_target *t, struct gp_nv_group *g);
+/* Reads back whether the hardware has the group disabled. A hold that does not show is given up. */
+void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g);
 
 /* Undo. */
 
