@@ -16,6 +16,8 @@
 
 #include "base/utf8.h"
 
+#define PF_EXITING 4 /* include/linux/sched.h */
+
 /* Reads the beginning of a small file under /proc and adds a 0. Returns the length without the 0,
  * or -errno. */
 static ssize_t read_proc(const char *path, char *out, size_t size)
@@ -99,6 +101,62 @@ bool gp_process_lives(pid_t pid, uint64_t start_time)
 		return false;
 	/* The thread group leader may have ended before the other threads. */
 	return (p[2] != 'Z' && p[2] != 'X') || stat_number(p, 20) > 1;
+}
+
+/* Whether a thread has ended, is ending, or was killed and has not noticed it yet. */
+static bool is_dying(pid_t pid, const char *thread)
+{
+	char name[32], text[4096];
+	const char *p, *line;
+	uint64_t pending = 0;
+
+	snprintf(name, sizeof name, "task/%.11s/stat", thread);
+	if (read_process(pid, name, text, sizeof text) < 0)
+		return true;
+	p = strrchr(text, ')');
+	if (p && (p[2] == 'Z' || p[2] == 'X' || stat_number(p, 9) & PF_EXITING))
+		return true;
+	snprintf(name, sizeof name, "task/%.11s/status", thread);
+	if (read_process(pid, name, text, sizeof text) < 0)
+		return true;
+	for (line = text; (line = strstr(line, "Pnd:")); line += 4) /* SigPnd and ShdPnd */
+		pending |= strtoull(line + 4, NULL, 16);
+	return pending >> (SIGKILL - 1) & 1;
+}
+
+struct directory_entry { /* of getdents64(2) */
+	uint64_t inode;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
+bool gp_process_can_run(pid_t pid, uint64_t start_time)
+{
+	_Alignas(struct directory_entry) char list[2048];
+	bool can = false, empty = true;
+	char path[64];
+	long n;
+	int fd;
+
+	if (!gp_process_lives(pid, start_time))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/task", pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && !can && (n = syscall(SYS_getdents64, fd, list, sizeof list)) > 0)
+		for (long at = 0; at < n && !can;) {
+			const struct directory_entry *e = (const void *)(list + at);
+
+			at += e->size;
+			if (!isdigit((unsigned char)e->name[0]))
+				continue;
+			empty = false;
+			can = !is_dying(pid, e->name);
+		}
+	if (fd >= 0)
+		close(fd);
+	return can || empty; /* empty: it cannot be determined */
 }
 
 /* 22 bits for the pid and 6 for the caller leave the start time room for 20 years. */

@@ -25,6 +25,11 @@ bool gp_process_gone(pid_t pid, uint64_t start_time);
  * determined. */
 bool gp_process_lives(pid_t pid, uint64_t start_time);
 
+/* Whether the process is still running, and can go on. False also for a process that was killed,
+ * and whose last threads wait in the kernel: it holds its files, and executes no instruction any
+ * more. Allocates no memory. */
+bool gp_process_can_run(pid_t pid, uint64_t start_time);
+
 /* A key for a process that is never reused: start time and pid. The lowest 6 bits are 0, so that a
  * caller can number several objects of one process. */
 uint64_t gp_process_key(uint64_t start_time, pid_t pid);

@@ -207,6 +207,10 @@ static int start_server(struct gp_control *c, struct gp_error *err)
 			socket_path(&s->control, "gpreemptd.sock", control, sizeof control);
 	if (sockets[1].fd < 0)
 		sockets[1].path = socket_path(&s->hint, "hint.sock", hint, sizeof hint);
+	/* The sockets of a daemon that was killed and hangs in the kernel still accept clients. */
+	for (unsigned i = 0; i < 2 && gp_undo_replaces_hung_scheduler(c->undo); i++)
+		if (sockets[i].path)
+			unlink(sockets[i].path);
 	return gp_rpc_server_new(c->loop, &config, &c->server, err);
 }
 
@@ -275,7 +279,9 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	return 0;
 }
 
-#define RETRY_US 5000000ull
+#define RETRY_US            5000000ull
+#define FIRST_TICK_NS       (2 * GP_NS_PER_S) /* all devices together */
+#define FIRST_TICK_PAUSE_US 1000
 
 /* Logs each reason once, because the search is repeated every few seconds. */
 static void log_no_device(struct gp_control *c, const struct gp_error *err)
@@ -304,6 +310,19 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 	sd_event_source_set_time_relative(source, RETRY_US);
 	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	return 0;
+}
+
+/* Clients of a daemon that is ready expect that it knows the tasks that there are. */
+static void wait_for_first_tick(struct gp_control *c)
+{
+	uint64_t until_ns = gp_monotonic_ns() + FIRST_TICK_NS;
+
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		while (!gp_device_thread_has_ticked(c->thread[i]) && gp_monotonic_ns() < until_ns)
+			usleep(FIRST_TICK_PAUSE_US);
+		if (!gp_device_thread_has_ticked(c->thread[i]))
+			gp_log(GP_LOG_WARN, "device.slow", "device=%u", i);
+	}
 }
 
 static int start_or_wait(struct gp_control *c, struct gp_error *err)
@@ -342,6 +361,8 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 		r = start_or_wait(c, err);
 	if (!r)
 		r = gp_metrics_begin(c, err);
+	if (!r)
+		wait_for_first_tick(c);
 	return r;
 }
 
@@ -361,8 +382,10 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
  * First the device threads put all tasks back. Then the undo records are replayed once more, which
  * is cheap and verifies it. A task that could not be put back keeps its record, for the keeper.
  */
-void gp_control_end(struct gp_control *c)
+int gp_control_end(struct gp_control *c, struct gp_error *err)
 {
+	int r = 0;
+
 	gp_metrics_end(c);
 	for (unsigned i = 0; i < c->nthreads; i++)
 		gp_device_thread_stop(c->thread[i]);
@@ -373,7 +396,7 @@ void gp_control_end(struct gp_control *c)
 	c->server = NULL;
 	gp_sweeper_end(c);
 	if (c->undo)
-		gp_records_settle(c->undo, NULL);
+		r = gp_records_settle(c->undo, err);
 	gp_procinfo_free(c->info);
 	gp_accounts_free(&c->accounts);
 	if (c->loop)
@@ -387,4 +410,5 @@ void gp_control_end(struct gp_control *c)
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);
+	return r;
 }

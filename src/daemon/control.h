@@ -105,7 +105,8 @@ struct gp_control {
 
 int gp_control_begin(struct gp_control *c, const struct gp_options *options, struct gp_error *err);
 int gp_control_run(struct gp_control *c, struct gp_error *err);
-void gp_control_end(struct gp_control *c);
+/* 0, or -errno if a task could not be put back: it has an undo record, for the keeper. */
+int gp_control_end(struct gp_control *c, struct gp_error *err);
 
 /* configure.c: the configuration. */
 

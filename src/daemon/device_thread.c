@@ -107,6 +107,11 @@ const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *dt)
 	return gp_snapshots_newest(&dt->snapshots);
 }
 
+bool gp_device_thread_has_ticked(struct gp_device_thread *dt)
+{
+	return gp_snapshots_newest(&dt->snapshots)->now_ns;
+}
+
 const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *dt)
 {
 	return &dt->gpu->info;
@@ -125,6 +130,8 @@ uint32_t gp_device_thread_caps(const struct gp_device_thread *dt)
 uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *dt, uint64_t now_ns)
 {
 	uint64_t due_ns = atomic_load_explicit(&dt->due_ns, memory_order_relaxed);
+	uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+	uint64_t busy_ns = gp_gpu_busy_ns(dt->gpu, now_ns);
 
-	return now_ns > due_ns ? now_ns - due_ns : 0;
+	return late_ns > busy_ns ? late_ns : busy_ns;
 }

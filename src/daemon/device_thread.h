@@ -107,7 +107,11 @@ const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *d
 const char *gp_device_thread_backend(const struct gp_device_thread *dt);
 uint32_t gp_device_thread_caps(const struct gp_device_thread *dt);
 
-/* How long the next tick of the thread is overdue, in ns; 0: not at all. */
+/* Whether the first tick is over, which finds the tasks that there are. */
+bool gp_device_thread_has_ticked(struct gp_device_thread *dt);
+
+/* How long the next tick of the thread is overdue, or the back end's own thread is at one piece of
+ * work, in ns; 0: not at all. */
 uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *dt, uint64_t now_ns);
 
 #endif

@@ -13,8 +13,9 @@
 #define HEARTBEATS_PER_CHECK 5 /* how often GPU memory and the keeper are checked */
 
 /*
- * A device thread that does not tick is as good as dead, so the heartbeat stops and the keeper
- * acts. If the whole daemon or machine was suspended, the threads have until the next heartbeat.
+ * A device thread that does not tick, or whose back end hangs in the driver, is as good as dead, so
+ * the heartbeat stops and the keeper acts. If the whole daemon or machine was suspended, the
+ * threads have until the next heartbeat.
  */
 static bool all_threads_tick(struct gp_control *c, uint64_t now_ns)
 {

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	};
 	static struct gp_control control;
 	struct gp_error err = {0};
-	int r;
+	int r, ended;
 
 	argp_program_version = "gpreemptd " GP_VERSION;
 	argp_err_exit_status = EXIT_USAGE;
@@ -107,7 +107,8 @@ int main(int argc, char **argv)
 		r = gp_control_begin(&control, &env.options, &err);
 		if (!r)
 			r = gp_control_run(&control, &err);
-		gp_control_end(&control);
+		ended = gp_control_end(&control, r ? NULL : &err);
+		r = r ? r : ended;
 	}
 	if (r)
 		fprintf(stderr, "gpreemptd: %s\n", *err.text ? err.text : gp_error_name(r));

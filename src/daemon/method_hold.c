@@ -85,7 +85,7 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		return 0;
 	r = gp_may_hold(c, call, proc, false, err);
 	if (!r && !proc->ntasks)
-		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
+		r = gp_fail(err, -ESRCH, "gpreemptd sees no queues of process %d", proc->pid);
 	if (!r && proc->shared && !force)
 		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
 	if (r) {
@@ -124,7 +124,7 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 		return 0;
 	r = gp_may_hold(c, call, proc, true, err);
 	if (!r && !proc->ntasks)
-		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
+		r = gp_fail(err, -ESRCH, "gpreemptd sees no queues of process %d", proc->pid);
 	if (r) {
 		gp_procs_drop_unused(&c->procs, proc);
 		return r;

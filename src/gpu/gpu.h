@@ -224,6 +224,10 @@ struct gp_gpu_ops {
 	/* A descriptor that is readable when the engine should tick; -errno = none. */
 	int (*event_fd)(struct gp_gpu *gpu);
 
+	/* For how long the back end's own thread has been at one piece of work, in ns; 0: it waits
+	 * for work. Called by any thread. A thread that hangs in the driver releases nothing. */
+	uint64_t (*busy_ns)(const struct gp_gpu *gpu, uint64_t now_ns);
+
 	/* -EAGAIN: not known yet; event_fd becomes readable when it is. */
 	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
 };
@@ -342,6 +346,11 @@ static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_
 static inline int gp_gpu_event_fd(struct gp_gpu *g)
 {
 	return g->ops->event_fd ? g->ops->event_fd(g) : -ENOTSUP;
+}
+
+static inline uint64_t gp_gpu_busy_ns(const struct gp_gpu *g, uint64_t now_ns)
+{
+	return g->ops->busy_ns ? g->ops->busy_ns(g, now_ns) : 0;
 }
 
 static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)

@@ -84,6 +84,8 @@ enum gp_owner_state gp_record_owner_state(const struct gp_undo_file *file, unsig
 
 	if (!gp_undo_owner_lives(e))
 		return GP_OWNER_ENDED;
+	if (!gp_undo_owner_can_run(e))
+		return GP_OWNER_HUNG;
 	state = gp_process_state(e->owner);
 	if (state == 'T' || state == 't')
 		return GP_OWNER_STOPPED;
@@ -100,6 +102,7 @@ const char *gp_owner_state_text(enum gp_owner_state state)
 		[GP_OWNER_STOPPED] = "is stopped by a signal or a debugger",
 		[GP_OWNER_FROZEN] = "is frozen by its cgroup",
 		[GP_OWNER_SILENT] = "has no heartbeat",
+		[GP_OWNER_HUNG] = "was killed and hangs in the kernel",
 		[GP_OWNER_DEAF] = "does not release it",
 	};
 

@@ -128,19 +128,32 @@ static unsigned count_being_undone(const struct gp_undo_file *file)
 	return n;
 }
 
+/* The record of an owner that hangs in the kernel stays: its last call can still take effect. */
+static void replay_one(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *e)
+{
+	if (gp_undo_owner_lives(e) && !gp_undo_owner_can_run(e)) {
+		struct gp_undo_entry taken = gp_record_to_take(e);
+
+		gp_record_undo(&taken, NULL);
+		return;
+	}
+	if (!gp_undo_claim(file, slot, e))
+		return;
+	if (gp_record_undo(e, NULL))
+		gp_undo_give_back(file, slot, e); /* for a process that can undo it */
+	else
+		gp_undo_drop_same(file, slot, e);
+}
+
 void gp_records_replay_dead(struct gp_undo_file *file)
 {
 	uint64_t until_ns = gp_monotonic_ns() + OTHERS_NS;
 	struct gp_undo_entry e;
 
-	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
-		if (!gp_undo_get(file, i, &e) || !gp_undo_claim(file, i, &e))
-			continue;
-		if (gp_record_undo(&e, NULL))
-			gp_undo_give_back(file, i, &e); /* for a process that can undo it */
-		else
-			gp_undo_drop_same(file, i, &e);
-	}
+	for (int ended = 0; ended <= 1; ended++)
+		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+			if (gp_undo_get(file, i, &e) && gp_record_process_lives(&e) == !ended)
+				replay_one(file, i, &e);
 	while (count_being_undone(file) && gp_monotonic_ns() < until_ns)
 		usleep(PAUSE_US);
 }
@@ -187,7 +200,7 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	char name[32];
 
 	if (!gp_records_find(file, pid, start_time, &e) || e.owner == getpid() ||
-	    !gp_undo_owner_lives(&e))
+	    !gp_undo_owner_can_run(&e))
 		return 0;
 	return gp_fail(err, -EBUSY,
 		       "process %d is already held or scheduled by process %d (%s); end that "

@@ -42,6 +42,7 @@ enum gp_owner_state {
 	GP_OWNER_STOPPED, /* by a signal or a debugger */
 	GP_OWNER_FROZEN,  /* by the freezer of a cgroup, as by `docker pause` */
 	GP_OWNER_SILENT,  /* it has sent no heartbeat for 2 s, for another reason */
+	GP_OWNER_HUNG,    /* it was killed, and waits in the kernel for a driver */
 	GP_OWNER_DEAF,    /* it runs, and has not released what it was asked to release */
 };
 
@@ -52,8 +53,10 @@ enum gp_owner_state gp_record_owner_state(const struct gp_undo_file *file, unsig
 const char *gp_owner_state_text(enum gp_owner_state state);
 
 /*
- * Replays the records of dead owners. A scheduler does this first, so that it finds tasks in their
- * original state. Waits up to 2 s for records that other processes are undoing.
+ * Replays the records of dead owners, and undoes the changes of owners that hang in the kernel. A
+ * scheduler does this first, so that it finds tasks in their original state. Tasks of living
+ * processes come first: the search for the heirs of an ended one looks at all processes. Waits up
+ * to 2 s for records that other processes are undoing.
  */
 void gp_records_replay_dead(struct gp_undo_file *file);
 

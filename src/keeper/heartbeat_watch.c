@@ -106,8 +106,13 @@ static bool is_too_long(const struct gp_watch *w, unsigned checks)
 	return checks * INTERVAL_NS >= w->timeout_ns;
 }
 
-static bool is_silent(const struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+/* An owner that was killed and hangs in the kernel is silent, whether it sent heartbeats or not. */
+static bool is_silent(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
 {
+	const struct gp_watched *h = find_owner(w, e);
+
+	if (h && h->hung)
+		return true;
 	return belongs_to_scheduler(w, e) ? w->silent : is_too_long(w, w->record[slot].missed);
 }
 
@@ -133,7 +138,7 @@ static bool watch_owner(struct gp_watch *w, unsigned slot, const struct gp_undo_
 	return true;
 }
 
-static bool is_overdue(const struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
+static bool is_overdue(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e)
 {
 	return is_silent(w, slot, e) || is_too_long(w, w->record[slot].asked);
 }
@@ -285,12 +290,27 @@ static void check_killed(struct gp_watched *h)
 		gp_log(GP_LOG_ERROR, "owner.unkillable", "pid=%d", h->pid);
 }
 
+/* Only a process whose main thread has ended, or waits in the kernel, can hang there. */
+static void check_hung(struct gp_watch *w, struct gp_watched *h)
+{
+	char state = gp_process_state(h->pid);
+	bool was = h->hung;
+
+	h->hung = (state == 'Z' || state == 'D') && !gp_pidfd_ended(h->pidfd) &&
+		  !gp_process_can_run(h->pid, h->start_time);
+	if (h->hung && !was)
+		gp_log(GP_LOG_ERROR, "owner.hung", "pid=%d", h->pid);
+	w->must_search |= h->hung && !was;
+}
+
 static void check_owners(struct gp_watch *w)
 {
 	for (unsigned i = 0; i < w->nlive; i++)
 		check_live_record(w, w->live[i]);
-	for (unsigned i = 0; i < w->nowners; i++)
+	for (unsigned i = 0; i < w->nowners; i++) {
 		check_killed(&w->owner[i]);
+		check_hung(w, &w->owner[i]);
+	}
 }
 
 /* The scheduler. */

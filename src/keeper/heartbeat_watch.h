@@ -18,6 +18,7 @@ struct gp_watched {
 	int pidfd;
 	bool ended, wanted; /* as of the last search through the records */
 	unsigned killed;    /* checks since the keeper killed it; 0: not killed */
+	bool hung;          /* it was killed and waits in the kernel; as of the last check */
 };
 
 /* What the keeper knows of a record. Times are counted in checks. */

@@ -118,14 +118,14 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Counts the records of dead owners. */
+/* Counts the records of dead owners, and those that this process has claimed and not undone. */
 static unsigned count_left(const struct gp_undo_file *file)
 {
 	struct gp_undo_entry e;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		n += gp_undo_get(file, i, &e) && !gp_undo_owner_lives(&e);
+		n += gp_undo_get(file, i, &e) && (e.owner == getpid() || !gp_undo_owner_lives(&e));
 	return n;
 }
 

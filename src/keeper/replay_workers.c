@@ -80,13 +80,15 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 	return code;
 }
 
-static void work(const struct gp_replay *r, unsigned worker)
+/* The jobs of processes that live, or of those that have ended. */
+static void work_on(const struct gp_replay *r, unsigned worker, bool ended)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct job *job = &r->board->job[i];
 		uint32_t todo = TODO;
 
-		if (state_of(job) != TODO)
+		if (state_of(job) != TODO ||
+		    gp_process_gone(job->entry.undo.pid, job->entry.undo.start_time) != ended)
 			continue;
 		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
 		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
@@ -96,6 +98,13 @@ static void work(const struct gp_replay *r, unsigned worker)
 			eventfd_write(r->done_fd, 1);
 		}
 	}
+}
+
+/* Living processes first: the search for the heirs of an ended one looks at all processes. */
+static void work(const struct gp_replay *r, unsigned worker)
+{
+	work_on(r, worker, false);
+	work_on(r, worker, true);
 	__atomic_store_n(&r->board->since_ns[worker], 0, __ATOMIC_RELEASE);
 }
 

@@ -22,6 +22,12 @@ static bool lives(uint64_t process)
 	return process && gp_process_lives(pid_of(process), start_time_of(process));
 }
 
+/* A process that was killed and hangs in the kernel has the role no longer. */
+static bool keeps_role(uint64_t process)
+{
+	return process && gp_process_can_run(pid_of(process), start_time_of(process));
+}
+
 static uint64_t own_key(void)
 {
 	return gp_process_key(gp_process_start_time(getpid()), getpid());
@@ -33,7 +39,7 @@ static int take_role(struct gp_undo_role *role, const char *what, struct gp_erro
 	char name[32];
 
 	while (was != own) {
-		if (lives(was))
+		if (keeps_role(was))
 			return gp_fail(
 				err, -EBUSY, "another %s is running: process %d (%s); end it first",
 				what, pid_of(was), gp_process_name(pid_of(was), name, sizeof name));
@@ -76,12 +82,18 @@ int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err)
 	struct gp_undo_role *role = &file->map->head.scheduler;
 
 	file->is_first = !__atomic_load_n(&role->heartbeats, __ATOMIC_ACQUIRE);
+	file->replaces_hung = lives(__atomic_load_n(&role->process, __ATOMIC_ACQUIRE));
 	return take_role(role, "scheduler", err);
 }
 
 bool gp_undo_is_first_scheduler(const struct gp_undo_file *file)
 {
 	return file->is_first;
+}
+
+bool gp_undo_replaces_hung_scheduler(const struct gp_undo_file *file)
+{
+	return file->replaces_hung;
 }
 
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns)

@@ -66,7 +66,7 @@ void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *fil
 /*
  * Writes a record owned by the calling process and returns its slot, or -ENOSPC. A task (backend,
  * pid, start time, key) has one record. An existing record is kept, because it describes the
- * original state, and gets a new owner. -EBUSY: its owner is alive.
+ * original state, and gets a new owner. -EBUSY: its owner is alive and can run.
  */
 int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo);
 
@@ -102,6 +102,10 @@ uint64_t gp_undo_failed_ns(const struct gp_undo_file *file, unsigned slot);
 /* Whether the process that made the change is alive. */
 bool gp_undo_owner_lives(const struct gp_undo_entry *entry);
 
+/* The same, but false if the process was killed and hangs in the kernel. It will not act any more,
+ * but its last driver call can still take effect: its records are not claimed. */
+bool gp_undo_owner_can_run(const struct gp_undo_entry *entry);
+
 /* Whether the slot, 0 to GP_UNDO_SLOTS - 1, holds a record; copies it to `entry`. */
 bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);
 
@@ -134,6 +138,9 @@ int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err);
 /* Whether no scheduler has used the file before this one: tasks that an earlier scheduler held have
  * lost their records. */
 bool gp_undo_is_first_scheduler(const struct gp_undo_file *file);
+/* Whether the scheduler before this process was killed and hangs in the kernel: it has its files
+ * and sockets open. */
+bool gp_undo_replaces_hung_scheduler(const struct gp_undo_file *file);
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
 void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *scheduler);
 void gp_undo_scheduler_end(struct gp_undo_file *file);

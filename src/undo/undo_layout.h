@@ -78,8 +78,9 @@ struct gp_undo_file {
 	dev_t device; /* identifies the file */
 	ino_t inode;
 	uint64_t made_ns;
-	bool is_first; /* no scheduler has used the file before this process */
-	bool is_lost;  /* the file was truncated; set by the signal handler */
+	bool is_first;      /* no scheduler has used the file before this process */
+	bool replaces_hung; /* the scheduler before this process was killed and has not ended */
+	bool is_lost;       /* the file was truncated; set by the signal handler */
 };
 
 static_assert(GP_UNDO_STATE_BITS + GP_UNDO_COUNTER_BITS + GP_UNDO_START_BITS + GP_UNDO_PID_BITS ==

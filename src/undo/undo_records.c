@@ -129,6 +129,11 @@ bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
 	return entry->owner > 0 && gp_process_lives(entry->owner, entry->owner_start_time);
 }
 
+bool gp_undo_owner_can_run(const struct gp_undo_entry *entry)
+{
+	return entry->owner > 0 && gp_process_can_run(entry->owner, entry->owner_start_time);
+}
+
 static void set_owner(const struct gp_undo_file *file, struct gp_undo_entry *entry)
 {
 	entry->owner = getpid();
@@ -213,7 +218,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 			continue;
 		if (is_ours(file, &e))
 			return e.claimed ? -EBUSY : (int)slot;
-		if (gp_undo_owner_lives(&e) || !begin_change(file, s, state, GP_UNDO_TAKING))
+		if (gp_undo_owner_can_run(&e) || !begin_change(file, s, state, GP_UNDO_TAKING))
 			return -EBUSY;
 		e.owner = mine->owner;
 		e.owner_start_time = mine->owner_start_time;

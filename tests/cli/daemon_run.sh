@@ -120,7 +120,7 @@ sleeper=$!
 jobs_started+=("$sleeper")
 try "$GPREEMPT" set $sleeper --deadline none --gang none
 exits 0 '' 'set'
-[[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; not using a GPU yet; takes effect as soon as it does" ]] ||
+[[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; not seen on a GPU yet; takes effect as soon as it is" ]] ||
 	fail "set said '$out'"
 asked ".params == {\"target\": {\"pid\": $sleeper, \"start_time\": $(cut -d" " -f22 /proc/$sleeper/stat)}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
 try "$GPREEMPT" set $sleeper --class be --inherit --json

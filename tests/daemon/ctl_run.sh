@@ -65,7 +65,7 @@ late=$!
 jobs_started+=("$late")
 try "$GPREEMPT" set "$late" --class lc
 exits 0 '' 'set before the first queue'
-[[ $out == *'class lc'*'not using a GPU yet'* ]] || fail "set before the first queue said '$out'"
+[[ $out == *'class lc'*'not seen on a GPU yet'* ]] || fail "set before the first queue said '$out'"
 touch "$work/go"
 is "$late" '.class == "lc" and .set_by == "user"'
 kill "$late"

@@ -206,7 +206,7 @@ const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given
 		append(&s, "", "in force on %llu device%s", (unsigned long long)tasks,
 		       tasks == 1 ? "" : "s");
 	else
-		append(&s, "", "not using a GPU yet; takes effect as soon as it does");
+		append(&s, "", "not seen on a GPU yet; takes effect as soon as it is");
 	append_unused(&s, answer, chosen);
 	return out;
 }

@@ -69,6 +69,7 @@ struct bench {
 	struct gp_online online;
 	unsigned blind; /* consecutive samples without an answer of the device */
 	bool stopped;   /* by a signal, or because the process ended */
+	struct gp_error release_failed;
 };
 
 static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
@@ -158,6 +159,10 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	err = (struct gp_error){0};
 	r = gp_holds_release(holds, &err);
 	note(&b->release, holds, r, false, &err);
+	if (r) { /* it was tried for seconds, and the process may stand still */
+		b->release_failed = err;
+		return true;
+	}
 	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
@@ -217,7 +222,10 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 	gp_progress_end();
 	if (!r && env.online && !b->stopped)
 		r = measure_online(b, &holds, err);
-	last = gp_holds_release(&holds, err);
+	if (b->release_failed.code)
+		last = gp_fail(err, b->release_failed.code, "%s", b->release_failed.text);
+	else
+		last = gp_holds_release(&holds, err);
 	gp_holds_end(&holds);
 	return r ? r : last;
 }

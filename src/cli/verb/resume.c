@@ -218,7 +218,8 @@ static bool is_there(const struct gp_undo_file *file, const struct asked *a)
 
 	return gp_undo_get(file, a->slot, &e) && e.undo.key == a->entry.undo.key &&
 	       e.undo.pid == a->entry.undo.pid && e.undo.start_time == a->entry.undo.start_time &&
-	       (e.claimed || (e.release_asked && e.owner == a->entry.owner));
+	       (e.claimed || !gp_undo_owner_lives(&e) ||
+		(e.release_asked && e.owner == a->entry.owner));
 }
 
 /* Whether to wait for the owner. One that is stopped, frozen or silent does not answer. */
@@ -281,20 +282,26 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct gp_outcome
 		o->stale++;
 }
 
-/* Asks the living owners, and undoes the records of the others. Returns the number of asked. */
-static unsigned begin_replay(struct gp_undo_file *file, struct asked *list, struct gp_outcome *o)
+/*
+ * Asks the living owners, and undoes the records of the others: of processes that live, or of those
+ * that have ended. Appends to the `n` that were asked and returns their number.
+ */
+static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked *list, unsigned n,
+			     struct gp_outcome *o)
 {
 	struct gp_undo_entry e;
-	unsigned n = 0;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
-		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
+		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid) ||
+		    gp_record_process_lives(&e) == ended)
 			continue;
-		if (o->daemon && e.owner == o->daemon && !daemon_failure(o, e.undo.pid)) {
+		/* A request that stays in the record was not fulfilled. */
+		if (o->daemon && e.owner == o->daemon && !e.release_asked &&
+		    !daemon_failure(o, e.undo.pid)) {
 			report_scheduled(o, e.undo.pid);
 		} else if (!gp_undo_owner_lives(&e)) {
 			replay(file, i, &e, o);
-		} else {
+		} else if (n < GP_UNDO_SLOTS) {
 			gp_undo_ask_release(file, i, &e);
 			list[n++] = (struct asked){
 				.slot = i, .entry = e, .owner = name_owner(e.owner, GP_OWNER_RUNS)};
@@ -316,7 +323,9 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 	}
 	if (r)
 		return r;
-	n = begin_replay(file, list, o);
+	/* The search for the heirs of an ended process looks at all processes. */
+	n = begin_replay(file, false, list, 0, o);
+	n = begin_replay(file, true, list, n, o);
 	gp_undo_bump(file); /* the owners look at their records */
 	wait_for_owners(file, list, n);
 	for (unsigned i = 0; i < n; i++)

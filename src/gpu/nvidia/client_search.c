@@ -12,11 +12,13 @@
 #include "base/clock.h"
 #include "gpu/nvidia/target.h"
 
-#define MISSES_UP     64    /* unused handles in a row end a region */
-#define MISSES_DOWN   8     /* libraries number objects upwards */
-#define MISSES_ADDED  16    /* instead of MISSES_UP if only newer objects are searched */
-#define GO_ON_INDICES 32    /* after a find: clients of a process have close indices */
-#define HANDLES_MAX   65536 /* of one region */
+#define MISSES_UP      64    /* unused handles in a row end a region */
+#define MISSES_DOWN    8     /* libraries number objects upwards */
+#define MISSES_ADDED   16    /* instead of MISSES_UP if only newer objects are searched */
+#define GO_ON_INDICES  32    /* after a find: clients of a process have close indices */
+#define HANDLES_MAX    65536 /* of one region */
+#define UNANSWERED_MAX 8     /* questions, then a search ends: each may take 5 ms */
+#define SLICE_READS    4     /* two readings in a row must agree */
 
 int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
 {
@@ -52,14 +54,16 @@ static bool add_object(struct gp_nv_client *c, struct gp_nv_object o)
 /* Whether the handle is in use. Objects of the classes above are added to the list. */
 static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 {
-	uint32_t class = gp_rm_class(fd, c->handle, handle);
+	uint32_t class = gp_rm_class(fd, c->handle, handle), parent;
 
-	if (!class)
+	c->doubtful += class == GP_RM_UNKNOWN;
+	if (!class || class == GP_RM_UNKNOWN)
 		return false;
 	if (matters(class)) {
-		add_object(c, (struct gp_nv_object){.handle = handle,
-						    .class = class,
-						    .parent = gp_rm_parent(fd, c->handle, handle)});
+		parent = gp_rm_parent(fd, c->handle, handle);
+		c->doubtful += parent == GP_RM_UNKNOWN;
+		add_object(c, (struct gp_nv_object){
+				      .handle = handle, .class = class, .parent = parent});
 	}
 	return true;
 }
@@ -68,7 +72,9 @@ static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, un
 {
 	uint32_t handle = r->high;
 
-	for (unsigned misses = 0; misses < misses_max && handle - r->low < HANDLES_MAX; handle++) {
+	for (unsigned misses = 0;
+	     misses < misses_max && handle - r->low < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
+	     handle++) {
 		misses++;
 		if (ask(c, fd, handle)) {
 			r->high = handle + 1;
@@ -81,7 +87,8 @@ static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
 {
 	uint32_t handle = r->low - 1;
 
-	for (unsigned misses = 0; misses < MISSES_DOWN && r->high - handle < HANDLES_MAX;
+	for (unsigned misses = 0;
+	     misses < MISSES_DOWN && r->high - handle < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
 	     handle--) {
 		misses++;
 		if (handle != c->handle && ask(c, fd, handle)) {
@@ -104,6 +111,9 @@ static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	struct gp_nv_region *r;
 
+	c->doubtful += handle == GP_RM_UNKNOWN;
+	if (handle == GP_RM_UNKNOWN)
+		return;
 	if (!handle || handle == c->handle || is_covered(c, handle) ||
 	    c->nregions == GP_NV_REGIONS_MAX)
 		return;
@@ -186,7 +196,8 @@ static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_g
 {
 	uint32_t object = gp_rm_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
 
-	g->compute = object && NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
+	g->compute = object && object != GP_RM_UNKNOWN &&
+		     NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
 }
 
 /* If any compute object is in the list, the others are, too. */
@@ -211,25 +222,42 @@ static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_
 	memcpy(g->context_id, ids.channel_id, g->ncontexts * sizeof *g->context_id);
 }
 
-/* Reads a group from RM. false: it is gone. */
+/* Reads the slice. Any value but CUDA's default is read again: the undo record will have it. */
+static bool read_slice(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
+{
+	uint64_t last_us = 0;
+
+	for (unsigned i = 0; i < SLICE_READS; i++) {
+		struct nva06c_timeslice slice = {0};
+
+		if (gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_TIMESLICE, &slice,
+				  sizeof slice) ||
+		    !slice.us)
+			return false;
+		g->slice_us = slice.us > UINT32_MAX ? UINT32_MAX : (uint32_t)slice.us;
+		if (slice.us == GP_NV_SLICE_DEFAULT_US || slice.us == last_us)
+			return true;
+		last_us = slice.us;
+	}
+	return false;
+}
+
+/* Reads a group from RM. false: it is gone, or RM did not answer. */
 static bool read_group(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	const struct gp_nv_object *sub = find_child(c, g->device, NV20_SUBDEVICE_0);
-	struct nv2080_gpu_id id;
-	struct nva06c_info info;
-	struct nva06c_timeslice slice;
+	struct nv2080_gpu_id id = {0};
+	struct nva06c_info info = {0};
 
 	if (!sub)
 		return false;
 	g->subdevice = sub->handle;
 	if (gp_rm_control(fd, c->handle, sub->handle, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof id) ||
 	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info) ||
-	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_TIMESLICE, &slice,
-			  sizeof slice))
+	    !read_slice(c, fd, g))
 		return false;
 	g->gpu_id = id.gpu_id;
 	g->tsg_id = info.tsg_id;
-	g->slice_us = slice.us > UINT32_MAX ? UINT32_MAX : (uint32_t)slice.us;
 	list_channels(c, g);
 	if (!g->compute && g->nchannels && !any_compute(c))
 		ask_for_compute(c, fd, g);
@@ -245,18 +273,48 @@ static struct gp_nv_group *find_group(struct gp_nv_target *t, uint32_t client, u
 	return NULL;
 }
 
-/* true: the group is new, or differs from the known group with this handle. */
-static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
+/* What the last reading of the same group had and this one may have missed: RM does not always
+ * answer. A compute group stays one. */
+static void keep_known(const struct gp_nv_client *c, const struct gp_nv_group *was,
+		       struct gp_nv_group *g)
 {
-	struct gp_nv_group *g = find_group(t, now->client, now->handle), *p;
-	bool is_new = !g || g->tsg_id != now->tsg_id || g->gpu_id != now->gpu_id;
-	bool ours = !is_new && g->slice_is_ours;
-	uint32_t found_us = ours ? g->slice_found_us : now->slice_us;
-	/* New channels are enabled, so the group does not count as disabled. */
-	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
-	bool mode_is_ours = !is_new && g->mode_is_ours;
-	uint64_t since_ns = is_new ? gp_monotonic_ns() : g->since_ns;
+	g->compute |= was->compute;
+	if (!c->doubtful || was->nchannels <= g->nchannels)
+		return;
+	g->nchannels = was->nchannels;
+	memcpy(g->channel, was->channel, was->nchannels * sizeof *g->channel);
+}
 
+/* What gpreempt did to the group. */
+static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
+{
+	g->since_ns = was->since_ns;
+	g->slice_is_ours = was->slice_is_ours;
+	if (was->slice_is_ours)
+		g->slice_found_us = was->slice_found_us;
+	g->mode_is_ours = was->mode_is_ours;
+	g->asked_disable = was->asked_disable;
+	g->doubtful = was->doubtful;
+	/* New channels are enabled, so the group does not count as disabled. */
+	g->disabled = was->disabled && g->nchannels <= was->nchannels;
+	g->unread = was->unread || g->nchannels != was->nchannels;
+}
+
+/* true: the group is new, or differs from the known group with this handle. */
+static bool take_group(struct gp_nv_target *t, const struct gp_nv_client *c, struct gp_nv_group now)
+{
+	struct gp_nv_group *g = find_group(t, now.client, now.handle), *p;
+	bool is_new = !g || g->tsg_id != now.tsg_id || g->gpu_id != now.gpu_id;
+
+	now.seen = now.unread = true;
+	now.since_ns = gp_monotonic_ns();
+	now.slice_found_us = now.slice_us;
+	if (!is_new) {
+		keep_known(c, g, &now);
+		keep_changes(g, &now);
+	} else if (g) {
+		now.doubtful = g->disabled || g->doubtful; /* until it is read back */
+	}
 	if (!g) {
 		p = realloc(t->group, (t->ngroups + 1) * sizeof *p);
 		if (!p)
@@ -264,17 +322,20 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 		t->group = p;
 		g = &t->group[t->ngroups++];
 	}
-	*g = *now;
-	g->seen = true;
-	g->since_ns = since_ns;
-	g->slice_found_us = found_us;
-	g->slice_is_ours = ours;
-	g->disabled = disabled;
-	g->mode_is_ours = mode_is_ours;
+	*g = now;
 	return is_new;
 }
 
-static bool take_groups(struct gp_nv_target *t, const struct gp_nv_client *c, int fd)
+static bool is_gone(int fd, uint32_t client, uint32_t object)
+{
+	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
+
+	return fd >= 0 &&
+	       gp_rm_is_gone(gp_rm_control(fd, client, client,
+					   NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p));
+}
+
+static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
 {
 	bool changed = false;
 
@@ -283,24 +344,14 @@ static bool take_groups(struct gp_nv_target *t, const struct gp_nv_client *c, in
 		struct gp_nv_group g = {
 			.client = c->handle, .handle = o->handle, .device = o->parent};
 
-		if (o->class == KEPLER_CHANNEL_GROUP_A && read_group(c, fd, &g))
-			changed |= take_group(t, &g);
+		if (o->class != KEPLER_CHANNEL_GROUP_A)
+			continue;
+		if (read_group(c, fd, &g))
+			changed |= take_group(t, c, g);
+		else
+			c->doubtful += !is_gone(fd, c->handle, o->handle);
 	}
 	return changed;
-}
-
-/* Only these statuses prove that an object is gone: calls and borrows can fail temporarily. */
-static bool is_gone(int fd, uint32_t client, uint32_t object)
-{
-	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
-	uint32_t status;
-
-	if (fd < 0)
-		return false;
-	status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p,
-			       sizeof p);
-	return status == NV_ERR_INVALID_CLIENT || status == NV_ERR_OBJECT_NOT_FOUND ||
-	       status == NV_ERR_INVALID_OBJECT_HANDLE;
 }
 
 static bool knows_client(const struct gp_nv_target *t, uint32_t client)
@@ -311,28 +362,20 @@ static bool knows_client(const struct gp_nv_target *t, uint32_t client)
 	return false;
 }
 
-/* A group is gone when RM says so, or when its client is gone. */
-static bool drop_unseen_groups(struct gp_nv_target *t)
-{
-	unsigned kept = 0, before = t->ngroups;
-
-	for (unsigned i = 0; i < t->ngroups; i++) {
-		const struct gp_nv_group *g = &t->group[i];
-
-		if (g->seen || (knows_client(t, g->client) &&
-				!is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
-			t->group[kept++] = *g;
-	}
-	t->ngroups = kept;
-	return kept != before;
-}
-
 bool gp_nv_computes(const struct gp_nv_target *t)
 {
 	for (unsigned i = 0; i < t->ngroups; i++)
 		if (t->group[i].compute)
 			return true;
 	return false;
+}
+
+bool gp_nv_is_doubtful(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		if (t->client[i].doubtful)
+			return true;
+	return t->doubtful;
 }
 
 bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
@@ -342,9 +385,11 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 	if (knows_client(t, client))
 		return true;
 	for (unsigned f = 0; f < t->nfiles; f++) {
-		if (t->borrowed[f] < 0)
-			continue;
-		if (!gp_rm_class(t->borrowed[f], client, client))
+		uint32_t class =
+			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], client, client);
+
+		t->doubtful += class == GP_RM_UNKNOWN;
+		if (!class || class == GP_RM_UNKNOWN)
 			continue;
 		p = realloc(t->client, (t->nclients + 1) * sizeof *p);
 		if (!p)
@@ -363,6 +408,7 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top)
 {
 	t->search_top = (top - NV_CLIENT_BASE) % NV_CLIENT_COUNT;
 	t->searched = 0;
+	t->doubtful = 0;
 }
 
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
@@ -371,7 +417,7 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 
 	if (end > NV_CLIENT_COUNT)
 		end = NV_CLIENT_COUNT;
-	while (t->searched < end) {
+	while (t->searched < end && t->doubtful < UNANSWERED_MAX) {
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
 
 		t->searched++;
@@ -387,11 +433,16 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 /* A program may duplicate its control file and close the first descriptor. */
 static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
 {
-	for (unsigned f = 0; f < t->nfiles; f++)
-		if (t->borrowed[f] >= 0 && gp_rm_class(t->borrowed[f], c->handle, c->handle)) {
-			c->file = t->file[f];
-			return t->borrowed[f];
-		}
+	for (unsigned f = 0; f < t->nfiles; f++) {
+		uint32_t class =
+			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], c->handle, c->handle);
+
+		c->doubtful += class == GP_RM_UNKNOWN;
+		if (!class || class == GP_RM_UNKNOWN)
+			continue;
+		c->file = t->file[f];
+		return t->borrowed[f];
+	}
 	return -1;
 }
 
@@ -403,7 +454,7 @@ static bool client_is_gone(const struct gp_nv_target *t, const struct gp_nv_clie
 	for (unsigned f = 0; f < t->nfiles; f++)
 		if (t->borrowed[f] < 0)
 			return false;
-	return true;
+	return !c->doubtful;
 }
 
 static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
@@ -412,10 +463,49 @@ static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
 		t->group[i].seen |= t->group[i].client == c->handle;
 }
 
+/*
+ * RM says that all compute groups are gone, and still lists the process as computing: one of the
+ * two is false. The groups stay: a group that was held must not be taken for one that has ended.
+ */
+static bool is_contradicted(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		if (t->group[i].compute && t->group[i].seen)
+			return false;
+	return gp_nv_computes(t) && t->rm && gp_rm_lists(t->rm, t->pid) > 0;
+}
+
+static void drop_gone_clients(struct gp_nv_target *t)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->nclients; i++)
+		if (t->client[i].gone)
+			free(t->client[i].object);
+		else
+			t->client[kept++] = t->client[i];
+	t->nclients = kept;
+}
+
+/* A group is gone when RM says so, or when its client is gone. */
+static bool drop_unseen_groups(struct gp_nv_target *t)
+{
+	unsigned kept = 0, before = t->ngroups;
+
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		const struct gp_nv_group *g = &t->group[i];
+
+		if (g->seen || (knows_client(t, g->client) &&
+				!is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
+			t->group[kept++] = *g;
+	}
+	t->ngroups = kept;
+	return kept != before;
+}
+
 bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 {
 	bool changed = false;
-	unsigned kept = 0;
 
 	for (unsigned i = 0; i < t->ngroups; i++)
 		t->group[i].seen = false;
@@ -423,15 +513,14 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 		struct gp_nv_client *c = &t->client[i];
 		int fd = gp_nv_file(t, c->handle);
 
+		c->doubtful = 0;
 		if (fd < 0)
 			fd = find_file(t, c);
-		if (client_is_gone(t, c, fd)) {
-			free(c->object);
+		c->gone = client_is_gone(t, c, fd);
+		if (c->gone)
 			continue;
-		}
 		if (fd < 0) { /* not reachable now: keep its groups */
 			keep_groups(t, c);
-			t->client[kept++] = *c;
 			continue;
 		}
 		if (all || !c->nregions)
@@ -439,8 +528,10 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 		for (unsigned r = 0; !all && r < c->nregions; r++)
 			extend_up(c, fd, &c->region[r], MISSES_ADDED);
 		changed |= take_groups(t, c, fd);
-		t->client[kept++] = *c;
 	}
-	t->nclients = kept;
+	t->doubtful = is_contradicted(t);
+	if (t->doubtful)
+		return changed;
+	drop_gone_clients(t);
 	return drop_unseen_groups(t) || changed;
 }

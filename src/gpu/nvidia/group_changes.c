@@ -1,38 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes to channel groups. Each change first verifies that the group is still the same. */
+/*
+ * Changes to channel groups. Each change first verifies that the group is still the same, and then
+ * reads back the effect: RM can accept a change and do nothing, or fail after it has done it.
+ */
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
-/* Whether the group still has its class and hardware number. */
-static bool is_same_group(struct gp_nv_target *t, struct gp_nv_group *g)
+static void drop_ended_channels(int fd, struct gp_nv_group *g)
 {
-	int fd = gp_nv_file(t, g->client);
-	struct nva06c_info info;
 	unsigned kept = 0;
 
-	if (fd < 0 || gp_rm_class(fd, g->client, g->handle) != KEPLER_CHANNEL_GROUP_A ||
-	    gp_rm_control(fd, g->client, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info))
-		return false;
-	for (unsigned i = 0; i < g->nchannels; i++)
-		if (gp_rm_parent(fd, g->client, g->channel[i]) == g->handle)
+	for (unsigned i = 0; i < g->nchannels; i++) {
+		uint32_t parent = gp_rm_parent(fd, g->client, g->channel[i]);
+
+		if (parent == g->handle || parent == GP_RM_UNKNOWN)
 			g->channel[kept++] = g->channel[i];
+	}
 	g->nchannels = kept;
-	return info.tsg_id == g->tsg_id;
+}
+
+/* Whether the group still has its class and hardware number: an RM status. */
+static uint32_t check_group(struct gp_nv_target *t, struct gp_nv_group *g)
+{
+	int fd = gp_nv_file(t, g->client);
+	struct nva06c_info info = {0};
+	uint32_t class, status;
+
+	if (fd < 0)
+		return NV_ERR_OBJECT_NOT_FOUND;
+	class = gp_rm_class(fd, g->client, g->handle);
+	if (class == GP_RM_UNKNOWN)
+		return GP_RM_ERRNO | EIO;
+	if (class != KEPLER_CHANNEL_GROUP_A)
+		return NV_ERR_OBJECT_NOT_FOUND;
+	status = gp_rm_control(fd, g->client, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info,
+			       sizeof info);
+	if (status)
+		return status;
+	drop_ended_channels(fd, g);
+	return info.tsg_id == g->tsg_id ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
+}
+
+/* Reads back the slice. RM returns the requested value, not the one that it has rounded. */
+static uint32_t read_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
+{
+	struct nva06c_timeslice p = {0};
+
+	if (gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
+			  NVA06C_CTRL_CMD_GET_TIMESLICE, &p, sizeof p) ||
+	    !p.us)
+		return NV_OK;
+	g->slice_us = (uint32_t)p.us;
+	return p.us == slice_us ? NV_OK : GP_RM_NO_EFFECT;
 }
 
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
 {
 	struct nva06c_timeslice p = {.us = slice_us};
-	uint32_t status;
+	uint32_t status, effect;
 
-	if (gp_pidfd_ended(t->pidfd) || !is_same_group(t, g))
+	if (gp_pidfd_ended(t->pidfd))
 		return NV_ERR_OBJECT_NOT_FOUND;
+	status = check_group(t, g);
+	if (status)
+		return status;
+	g->slice_is_ours |= slice_us != g->slice_found_us; /* also if the call fails */
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 			       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
-	if (!status) {
+	if (!status)
 		g->slice_us = slice_us;
+	effect = read_slice(t, g, slice_us);
+	status = status ? status : effect;
+	if (!status)
 		g->slice_is_ours = slice_us != g->slice_found_us;
-	}
 	return status;
 }
 
@@ -44,8 +84,10 @@ uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned 
 		.compute_mode = mode,
 	};
 
-	if (!is_same_group(t, g))
-		return NV_ERR_OBJECT_NOT_FOUND;
+	uint32_t status = check_group(t, g);
+
+	if (status)
+		return status;
 	g->mode_is_ours = true;
 	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->subdevice,
 			     NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &p, sizeof p);
@@ -89,7 +131,7 @@ static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool di
 			continue;
 		via = via ? via : &ref[i];
 		/* If not all channels are known, the group handle replaces its channels. */
-		whole = g->ncontexts > g->nchannels;
+		whole = g->ncontexts > g->nchannels || !g->nchannels;
 		for (unsigned k = 0; k < (whole ? 1 : g->nchannels) && !status; k++) {
 			p.client[p.count] = g->client;
 			p.channel[p.count++] = whole ? g->handle : g->channel[k];
@@ -102,26 +144,101 @@ static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool di
 	return status || !via ? status : send(via, &p);
 }
 
-static bool verify(struct gp_nv_group_ref *ref)
+/*
+ * Whether the group may be switched. A release is also tried if RM does not confirm that the group
+ * is the same: the file belongs to the process, and enabled channels harm no other process.
+ */
+static bool is_switchable(struct gp_nv_group_ref *ref, bool disable)
 {
-	bool there = is_same_group(ref->target, ref->group);
+	ref->status = check_group(ref->target, ref->group);
+	if (!disable && ref->status && !gp_rm_is_gone(ref->status))
+		ref->status = NV_OK;
+	return !ref->status;
+}
 
-	ref->status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
-	return there;
+/* 1, 0, or -errno: not known. */
+static int is_disabled(const struct gp_nv_target *t, const struct gp_nv_group *g, unsigned i)
+{
+	/* The borrowed file keeps the memory of a process that has ended. */
+	int enabled = t->rm && t->rm->gpu_id == g->gpu_id && !gp_pidfd_ended(t->pidfd)
+			      ? gp_rm_is_enabled(t->rm, g->client, g->channel[i])
+			      : -ENOTSUP;
+
+	return enabled < 0 ? enabled : !enabled;
+}
+
+/*
+ * RM accepted a hold, and reads back that the channels run: the process has enabled them, or RM is
+ * wrong. They are enabled here, so that the group runs for certain.
+ */
+static void give_up_hold(struct gp_nv_target *t, struct gp_nv_group *g)
+{
+	struct gp_nv_group_ref ref = {.target = t, .group = g};
+
+	g->asked_disable = false;
+	g->doubtful = switch_together(&ref, 1, false);
+}
+
+void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
+{
+	int first, last;
+
+	if (!g->nchannels)
+		return;
+	last = is_disabled(t, g, g->nchannels - 1); /* newer channels are the last */
+	first = g->nchannels > 1 && last >= 0 ? is_disabled(t, g, 0) : last;
+	if (first < 0 || last < 0)
+		return;
+	/* If only a part was switched, the last change is not in force. */
+	g->disabled = first == last ? last : !g->asked_disable;
+	g->doubtful = g->unread = false;
+	if (g->asked_disable && !g->disabled)
+		give_up_hold(t, g);
+}
+
+/*
+ * Compares a change with its effect. A call switches the channels in order, so the last one shows
+ * whether all were switched. A release that failed, but is in force, is good. A hold that failed
+ * is not: the channels can be disabled, and their work still be on the hardware.
+ */
+static void take_effect(struct gp_nv_group_ref *ref, bool disable)
+{
+	struct gp_nv_group *g = ref->group;
+	int is = -ENOTSUP;
+
+	g->asked_disable = disable;
+	if (ref->status) {
+		g->doubtful = true;
+		gp_nv_read_back(ref->target, g);
+		if (!disable && !g->doubtful && !g->disabled)
+			ref->status = NV_OK;
+		return;
+	}
+	if (g->nchannels)
+		is = is_disabled(ref->target, g, g->nchannels - 1);
+	g->disabled = is < 0 ? disable : is;
+	g->doubtful = g->unread = false;
+	if (g->disabled == disable)
+		return;
+	ref->status = GP_RM_NO_EFFECT;
+	if (disable)
+		give_up_hold(ref->target, g);
 }
 
 void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)
 {
-	unsigned good = 0;
+	bool good = false, failed;
 
-	for (unsigned i = 0; i < n; i++)
-		good += verify(&ref[i]);
+	for (unsigned i = 0; i < n; i++) {
+		ref[i].tried = is_switchable(&ref[i], disable);
+		good |= ref[i].tried;
+	}
+	failed = good && switch_together(ref, n, disable);
 	/* A failed call has switched the entries before the one that failed. */
-	if (good && switch_together(ref, n, disable))
-		for (unsigned i = 0; i < n; i++)
-			if (!ref[i].status && verify(&ref[i]))
-				ref[i].status = switch_together(&ref[i], 1, disable);
+	for (unsigned i = 0; failed && i < n; i++)
+		if (ref[i].tried && is_switchable(&ref[i], disable))
+			ref[i].status = switch_together(&ref[i], 1, disable);
 	for (unsigned i = 0; i < n; i++)
-		if (!ref[i].status)
-			ref[i].group->disabled = disable;
+		if (ref[i].tried)
+			take_effect(&ref[i], disable);
 }

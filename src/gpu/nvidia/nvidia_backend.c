@@ -282,6 +282,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 
 		o->known = t->has_groups ? GP_KNOWN_HELD | GP_KNOWN_SLICE : 0;
 		o->held = t->held;
+		o->unsure = t->unsure;
 		o->slice_us = t->slice_us;
 		o->under_way = (uint8_t)((t->holds_queued ? GP_UNDER_WAY_HOLD : 0) |
 					 (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
@@ -354,6 +355,14 @@ static int nv_event_fd(struct gp_gpu *gpu)
 	return of(gpu)->event_fd;
 }
 
+static uint64_t nv_busy_ns(const struct gp_gpu *gpu, uint64_t now_ns)
+{
+	const struct gp_nv_gpu *d = (const struct gp_nv_gpu *)gpu;
+	uint64_t since_ns = atomic_load_explicit(&d->busy_since_ns, memory_order_relaxed);
+
+	return since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
 static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
 	struct gp_nv_gpu *d = of(gpu);
@@ -388,6 +397,17 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 
 	(void)closely;
 	return gp_requests_ask(&of(gpu)->requests, &call.question);
+}
+
+static void nv_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->requests.lock);
+	if (d->task[handle].no_effect)
+		gp_fail(err, -EIO, "process %d: %s", d->task[handle].pid,
+			gp_rm_status_name(GP_RM_NO_EFFECT));
+	pthread_mutex_unlock(&d->requests.lock);
 }
 
 /* Reads the UUID of a GPU from the driver's /proc file. */
@@ -430,6 +450,7 @@ static const struct gp_gpu_command_ops commands = {
 	.find = nv_find,
 	.queues = nv_queues,
 	.split = nv_split,
+	.why = nv_why,
 	.set_preempt_type = nv_set_preempt_type,
 	.undo = gp_nv_undo_replay,
 	.release_process = gp_nv_release_process,
@@ -449,5 +470,6 @@ const struct gp_gpu_ops gp_nvidia_ops = {
 	.observe = nv_observe,
 	.act = nv_act,
 	.event_fd = nv_event_fd,
+	.busy_ns = nv_busy_ns,
 	.undo_record = nv_undo_record,
 };

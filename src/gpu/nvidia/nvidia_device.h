@@ -18,6 +18,7 @@
 #define GP_GPU_NVIDIA_NVIDIA_DEVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/table.h"
@@ -70,10 +71,12 @@ struct gp_nv_task {
 	/* Written by the RM thread. */
 	bool has_groups;
 	bool held;
+	bool unsure; /* it may be held or not, whatever `held` says */
 	uint32_t slice_us;
 	unsigned holds_queued, slices_queued;
 	int32_t hold_failed, slice_failed;
 	uint32_t hold_code, slice_code;
+	bool no_effect; /* the last hold or release was accepted and changed nothing */
 	struct gp_undo undo;
 
 	/* Written by the sampler. */
@@ -125,8 +128,9 @@ struct gp_nv_gpu {
 	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
 	uint32_t generation;
 
-	int event_fd; /* for the thread that runs the engine */
-	int stop_fd;  /* for the sampler */
+	int event_fd;                   /* for the thread that runs the engine */
+	int stop_fd;                    /* for the sampler */
+	_Atomic uint64_t busy_since_ns; /* when the RM thread began its present work; 0: it waits */
 	pthread_t worker, sampler;
 	bool has_sampler;
 

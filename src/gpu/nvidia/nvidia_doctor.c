@@ -6,12 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "gpu/finding.h"
 #include "gpu/nvidia/nvidia_backend.h"
 #include "gpu/nvidia/ctxsw.h"
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
+
+#define EXAMINED_MAX 4 /* processes */
+#define EXAMINE_NS   (3 * GP_NS_PER_S)
 
 /* Older drivers lack the firmware that disables channels. */
 static void check_version(const struct gp_reporter *to, const struct gp_rm *rm)
@@ -45,6 +49,45 @@ static void check_sources(const struct gp_reporter *to, const struct gp_rm *rm)
 		gp_report(to, GP_FINDING_NOTE, "activity",
 			  geteuid() ? "run as root to see every process's switches" : NULL, "%s",
 			  err.text);
+	}
+}
+
+/* Whether the compute queues of a process can be found. -EIO: RM does not name them. */
+static int examine(const struct gp_rm *rm, pid_t pid)
+{
+	uint64_t until_ns = gp_monotonic_ns() + EXAMINE_NS;
+	struct gp_nv_target t;
+	int r = gp_nv_target_open(&t, pid, NULL, NULL);
+
+	if (r)
+		return r;
+	r = gp_nv_target_borrow(&t);
+	gp_nv_search_begin(&t, rm->client);
+	while (!r && !gp_nv_computes(&t) && !gp_nv_is_doubtful(&t) &&
+	       gp_nv_search(&t, GP_NV_SEARCH_QUICK, true) && gp_monotonic_ns() < until_ns)
+		;
+	if (!r && !gp_nv_computes(&t) && !gp_pidfd_ended(t.pidfd))
+		r = -EIO;
+	gp_nv_target_close(&t);
+	return r;
+}
+
+/* RM lists the processes that compute; each of them has a queue. */
+static void check_processes(const struct gp_reporter *to, const struct gp_rm *rm)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(rm, &pids);
+
+	for (int i = 0; i < n && i < EXAMINED_MAX; i++) {
+		pid_t pid = (pid_t)pids.pid[i];
+
+		if (pid <= 0 || pid == getpid() || examine(rm, pid) != -EIO ||
+		    gp_rm_lists(rm, pid) <= 0) /* it may have ended its GPU work meanwhile */
+			continue;
+		gp_report(to, GP_FINDING_MISSING, "queues",
+			  "look for messages of the driver in the kernel's log",
+			  "the NVIDIA driver does not name the compute queues of process %d", pid);
+		return;
 	}
 }
 
@@ -97,6 +140,7 @@ static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
 				  "%s", err.text);
 		else
 			check_sources(to, &rm);
+		check_processes(to, &rm);
 		gp_rm_close(&rm);
 	}
 	if (n == 0)

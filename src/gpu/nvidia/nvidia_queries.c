@@ -4,6 +4,19 @@
 
 #include "gpu/nvidia/processes.h"
 
+/* Why no compute queue of the process was found: it has none, or RM does not name it. */
+static int explain_none(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+			const struct gp_nv_call *call)
+{
+	if (gp_nv_is_doubtful(&p->target) || gp_rm_lists(&d->rm, call->pid) > 0)
+		return gp_fail(call->err, -EIO,
+			       "the NVIDIA driver does not name the compute queues of process %d; "
+			       "try again",
+			       call->pid);
+	return gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
+		       call->pid);
+}
+
 /* The process that stands for it, found. NULL: `call->question.result` says why not. */
 static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 {
@@ -25,9 +38,7 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	gp_nv_search_until_found(d, p);
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
-		call->question.result =
-			gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
-				call->pid);
+		call->question.result = explain_none(d, p, call);
 		return NULL;
 	}
 	p->settled = true; /* a command names the process: its slice is taken as it is */

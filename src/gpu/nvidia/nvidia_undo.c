@@ -12,6 +12,10 @@
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
+#define TRIES     3
+#define PAUSE_US  20000
+#define NO_ANSWER (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
+
 struct record {
 	uint32_t gpu_id;
 	uint32_t slice_us; /* for groups that are not listed */
@@ -60,10 +64,23 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 	return r->slice_us;
 }
 
-/* Enables all groups, then sets the slices. Goes on after an error and returns the first. */
-static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+/* Whether each recorded group was found, or RM says that it is gone. A process that RM lists as
+ * computing has a group. */
+static bool is_complete(const struct gp_nv_target *t, const struct record *r)
 {
-	uint32_t status = NV_OK;
+	unsigned groups = 0;
+
+	for (unsigned i = 0; i < t->ngroups; i++)
+		groups += t->group[i].compute && t->group[i].gpu_id == r->gpu_id;
+	if (!groups && r->n && t->rm && gp_rm_lists(t->rm, t->pid) > 0)
+		return false;
+	return groups >= r->n || !gp_nv_is_doubtful(t);
+}
+
+/* Enables all groups, then sets the slices. Goes on after an error and returns the first. */
+static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
+{
+	uint32_t status = is_complete(t, r) ? NV_OK : NO_ANSWER;
 
 	for (unsigned i = 0; i < t->ngroups; i++) {
 		struct gp_nv_group_ref ref = {.target = t, .group = &t->group[i]};
@@ -85,6 +102,20 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
+/* A failure that RM reports is reported; answers that are missing or without effect are tried
+ * again. */
+static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+{
+	uint32_t status = restore_once(t, r);
+
+	for (int i = 1; i < TRIES && (status == GP_RM_NO_EFFECT || status == NO_ANSWER); i++) {
+		usleep(PAUSE_US);
+		gp_nv_rescan(t, true);
+		status = restore_once(t, r);
+	}
+	return status;
+}
+
 /* Each client has a file of its own. If each file has a known client, no client is missing. */
 static bool knows_all_files(const struct gp_nv_target *t)
 {
@@ -101,33 +132,44 @@ static bool knows_all_files(const struct gp_nv_target *t)
 
 /* Searches the recorded clients first, which is often sufficient, then newer clients and a little
  * further back. Without a record, or with a full one, it searches far back. */
-static void find_groups(struct gp_nv_target *t, const struct record *r)
+static void find_groups(struct gp_nv_target *t, const struct gp_rm *rm, const struct record *r)
 {
 	bool complete = r && r->n && r->n < sizeof r->group / sizeof *r->group;
-	struct gp_rm rm;
 
 	for (uint32_t i = 0; r && i < r->n; i++)
 		gp_nv_search_client(t, r->group[i].client);
-	if ((complete && knows_all_files(t)) || gp_rm_open(&rm, NULL))
+	if (complete && knows_all_files(t))
 		return;
-	gp_nv_search_begin(t, rm.client);
+	if (rm->fd < 0) {
+		t->doubtful = true;
+		return;
+	}
+	gp_nv_search_begin(t, rm->client);
 	gp_nv_search(t, GP_NV_SEARCH_QUICK, complete);
-	while (t->uses_cuda && !gp_nv_computes(t) && gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
+	while (t->uses_cuda && !gp_nv_computes(t) && !gp_nv_is_doubtful(t) &&
+	       gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
 		;
-	gp_rm_close(&rm);
+}
+
+/* RM without a client, or without its diagnostic object, cannot read back; the rest works. */
+static void open_rm(struct gp_rm *rm, const struct record *r)
+{
+	if (!gp_rm_open(rm, NULL) && r)
+		gp_rm_open_gpu(rm, r->gpu_id, NULL);
 }
 
 /* Opens a target and finds its groups. 0 or -errno. The caller closes the target after 0. */
-static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct record *r,
-			    struct gp_error *err)
+static int open_with_groups(struct gp_nv_target *t, struct gp_rm *rm, pid_t pid,
+			    const struct record *r, struct gp_error *err)
 {
 	int code = gp_nv_target_open(t, pid, NULL, err);
 
 	if (code)
 		return code;
+	t->rm = rm;
 	code = gp_nv_target_borrow(t);
 	if (!code) {
-		find_groups(t, r);
+		find_groups(t, rm, r);
 		return 0;
 	}
 	gp_nv_target_close(t);
@@ -139,9 +181,11 @@ static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct reco
 /* A search for a process that inherited the recorded groups from the process that ended. */
 struct heir {
 	const struct record *record;
+	const struct gp_rm *rm;
 	pid_t pid; /* of the record; a process that has this pid now is another */
 	uint32_t status;
 	bool found;
+	bool doubtful; /* RM did not answer whether a process has the groups */
 };
 
 /* Client handles are reused, so the group must match the record, too. */
@@ -166,8 +210,10 @@ static int try_heir(void *arg, pid_t pid)
 
 	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL, NULL))
 		return 0;
+	t.rm = h->rm;
 	if (!gp_nv_target_borrow(&t)) {
 		h->found = has_recorded_group(&t, h->record);
+		h->doubtful |= gp_nv_is_doubtful(&t);
 		if (h->found)
 			h->status = restore(&t, h->record);
 	}
@@ -176,11 +222,17 @@ static int try_heir(void *arg, pid_t pid)
 }
 
 /* A forked child has the same open file, which keeps the queues alive. */
-static int replay_on_heir(const struct gp_undo *undo, const struct record *r, struct gp_error *err)
+static int replay_on_heir(const struct gp_undo *undo, const struct gp_rm *rm,
+			  const struct record *r, struct gp_error *err)
 {
-	struct heir h = {.record = r, .pid = undo->pid};
+	struct heir h = {.record = r, .rm = rm, .pid = undo->pid};
 
 	gp_process_each(try_heir, &h);
+	if (!h.found && h.doubtful)
+		return gp_fail(err, -EIO,
+			       "the NVIDIA driver does not say which process inherited the queues "
+			       "of process %d",
+			       undo->pid);
 	if (!h.found)
 		return gp_fail(err, -ESRCH, "process %d has ended", undo->pid);
 	if (h.status)
@@ -191,11 +243,27 @@ static int replay_on_heir(const struct gp_undo *undo, const struct record *r, st
 	return 0;
 }
 
+static int replay_on_process(const struct gp_undo *undo, struct gp_rm *rm, const struct record *r,
+			     struct gp_error *err)
+{
+	struct gp_nv_target t;
+	uint32_t status;
+	int code = open_with_groups(&t, rm, undo->pid, r, err);
+
+	if (code)
+		return code == -ENODEV ? -ESRCH : code; /* the process no longer uses the GPU */
+	status = t.start_time == undo->start_time ? restore(&t, r) : NV_OK;
+	gp_nv_target_close(&t);
+	if (status)
+		return gp_fail(err, gp_rm_errno(status), "process %d cannot be put back: %s",
+			       undo->pid, gp_rm_status_name(status));
+	return 0;
+}
+
 int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 {
 	struct record r = {0};
-	struct gp_nv_target t;
-	uint32_t status;
+	struct gp_rm rm;
 	int code;
 
 	if (undo->size != sizeof r)
@@ -204,39 +272,69 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	memcpy(&r, undo->data, sizeof r);
 	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
+	open_rm(&rm, &r);
 	if (gp_process_gone(undo->pid, undo->start_time))
-		return replay_on_heir(undo, &r, err);
-	code = open_with_groups(&t, undo->pid, &r, err);
-	if (code)
-		return code == -ENODEV ? -ESRCH : code; /* the process no longer uses the GPU */
-	status = t.start_time == undo->start_time ? restore(&t, &r) : NV_OK;
-	gp_nv_target_close(&t);
-	if (status)
-		return gp_fail(err, gp_rm_errno(status), "process %d cannot be put back: %s",
-			       undo->pid, gp_rm_status_name(status));
-	return 0;
+		code = replay_on_heir(undo, &rm, &r, err);
+	else
+		code = replay_on_process(undo, &rm, &r, err);
+	gp_rm_close(&rm);
+	return code;
+}
+
+/* Opens the GPU of a group, if it is not open: its state can be read back then. */
+static void open_gpu_of(struct gp_rm *rm, const struct gp_nv_group *g)
+{
+	if (rm->fd >= 0 && rm->gpu_id == g->gpu_id && rm->device)
+		return;
+	gp_rm_close(rm);
+	if (!gp_rm_open(rm, NULL))
+		gp_rm_open_gpu(rm, g->gpu_id, NULL);
+}
+
+/* Enables a group and resets a tiny slice. */
+static uint32_t release_group(struct gp_nv_target *t, struct gp_rm *rm, struct gp_nv_group *g)
+{
+	struct gp_nv_group_ref ref = {.target = t, .group = g};
+
+	open_gpu_of(rm, g);
+	for (int i = 0; i < TRIES; i++) {
+		if (i)
+			usleep(PAUSE_US);
+		gp_nv_switch(&ref, 1, false);
+		if (!ref.status && g->slice_us <= GP_TINY_SLICE_US)
+			ref.status = gp_nv_set_slice(t, g, GP_NV_SLICE_DEFAULT_US);
+		if (ref.status != GP_RM_NO_EFFECT)
+			break;
+	}
+	return ref.status;
 }
 
 int gp_nv_release_process(pid_t pid, struct gp_error *err)
 {
 	struct gp_nv_target t;
 	uint32_t status = NV_OK;
-	int groups = 0, code = open_with_groups(&t, pid, NULL, err);
+	struct gp_rm rm;
+	int groups = 0, code;
 
-	if (code)
+	open_rm(&rm, NULL);
+	code = open_with_groups(&t, &rm, pid, NULL, err);
+	if (code) {
+		gp_rm_close(&rm);
 		return code;
+	}
 	for (unsigned i = 0; i < t.ngroups; i++) {
-		struct gp_nv_group_ref ref = {.target = &t, .group = &t.group[i]};
+		uint32_t now;
 
 		if (!t.group[i].compute)
 			continue;
-		gp_nv_switch(&ref, 1, false);
-		if (!ref.status && t.group[i].slice_us <= GP_TINY_SLICE_US)
-			ref.status = gp_nv_set_slice(&t, &t.group[i], GP_NV_SLICE_DEFAULT_US);
-		status = status ? status : ref.status;
+		now = release_group(&t, &rm, &t.group[i]);
+		status = status ? status : now;
 		groups++;
 	}
+	if (!groups && gp_nv_is_doubtful(&t))
+		status = NO_ANSWER;
 	gp_nv_target_close(&t);
+	gp_rm_close(&rm);
 	if (status)
 		return gp_fail(err, gp_rm_errno(status), "process %d cannot be released: %s", pid,
 			       gp_rm_status_name(status));

@@ -186,13 +186,7 @@ bool gp_nv_list_computing(struct gp_nv_gpu *d, uint64_t now_ns)
 
 bool gp_nv_may_compute(struct gp_nv_gpu *d, pid_t pid)
 {
-	struct nv2080_pids pids;
-	int n = gp_rm_pids(&d->rm, &pids);
-
-	for (int i = 0; i < n; i++)
-		if (pids.pid[i] == (uint32_t)pid)
-			return true;
-	return n < 0;
+	return gp_rm_lists(&d->rm, pid);
 }
 
 uint64_t gp_nv_next_sweep_ns(const struct gp_nv_gpu *d)

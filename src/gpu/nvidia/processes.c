@@ -17,6 +17,7 @@
 #define VERIFY_NS         (2 * GP_NS_PER_MS) /* after an action; the next action goes first */
 #define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
 #define SEARCH_STEP       256                /* indices between two checks for other work */
+#define SEARCH_MAX_NS     (5 * GP_NS_PER_S)  /* for a command that waits; RM takes 4 us an index */
 #define LISTING_STEP_NS   (GP_NS_PER_MS / 2)
 
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
@@ -228,10 +229,12 @@ int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_n
 	}
 	p->key = gp_process_key(p->target.start_time, pid);
 	p->computes = computes;
+	p->target.rm = &d->rm;
 	d->process[d->nprocesses++] = p;
 	newest = gp_rm_newest(&d->rm);
 	gp_nv_search_begin(&p->target, newest ? newest : d->rm.client);
 	search(d, p, GP_NV_SEARCH_QUICK, true);
+	gp_nv_verify(d, p); /* another program may hold it */
 	gp_nv_target_give_back(&p->target);
 	p->rescan_ns = gp_time_add(gp_monotonic_ns(), RESCAN_NS);
 	note_settled(p);
@@ -254,22 +257,24 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	note_sharer(d, p);
 }
 
-/* Reads one channel for each group. */
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
-	for (unsigned i = 0; i < p->target.ngroups; i++) {
-		struct gp_nv_group *g = &p->target.group[i];
-		int enabled;
+	for (unsigned i = 0; i < p->target.ngroups; i++)
+		if (p->target.group[i].compute && p->target.group[i].gpu_id == d->gpu_id)
+			gp_nv_read_back(&p->target, &p->target.group[i]);
+}
 
-		if (!g->compute || g->gpu_id != d->gpu_id || !g->nchannels)
-			continue;
-		enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[0]);
-		if (!enabled && g->nchannels > 1) /* newer channels are the last */
-			enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[g->nchannels - 1]);
-		if (enabled >= 0)
-			g->disabled = !enabled;
+/* Whether a group was found or changed since its state was read back. */
+static bool has_unread(const struct gp_nv_gpu *d, const struct gp_nv_process *p)
+{
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		const struct gp_nv_group *g = &p->target.group[i];
+
+		if (g->compute && g->gpu_id == d->gpu_id && (g->unread || g->doubtful))
+			return true;
 	}
+	return false;
 }
 
 void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns)
@@ -287,7 +292,7 @@ void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns
 	if (changed || (wants_to_compute(p) && !gp_nv_computes(&p->target)))
 		search_newer(d, p);
 	changed |= gp_nv_rescan(&p->target, full);
-	if (p->verify || (full && p->touched))
+	if (p->verify || has_unread(d, p) || (full && p->touched))
 		gp_nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	changed |= note_settled(p);
@@ -325,6 +330,8 @@ static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 		return;
 	}
 	search(d, p, SEARCH_STEP, false);
+	if (has_unread(d, p))
+		gp_nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	note_settled(p);
 	if (had != gp_nv_has_task(d, p, GP_QUEUE_ALL) || !p->searching) {
@@ -335,11 +342,14 @@ static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 
 void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
+	uint64_t until_ns = gp_monotonic_ns() + SEARCH_MAX_NS;
+
 	if (p->target.listing.dir) {
 		list_on(p, GP_NEVER);
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	}
-	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
+	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target) &&
+	       !gp_nv_is_doubtful(&p->target) && gp_monotonic_ns() < until_ns)
 		search_on(d, p);
 }
 
@@ -431,6 +441,7 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 			c->slice_is_ours = g->slice_is_ours;
 			c->mode_is_ours = g->mode_is_ours;
 			c->disabled = g->disabled;
+			c->doubtful = g->doubtful;
 		}
 }
 

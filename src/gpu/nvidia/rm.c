@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_TRIES    20
-#define BUSY_PAUSE_NS 250000
+#define BUSY_TRIES     20
+#define BUSY_PAUSE_NS  250000
+#define INTERRUPTS_MAX 100
 
 const char *gp_rm_path(void)
 {
@@ -38,6 +39,16 @@ bool gp_rm_is_control_fd(int fd)
 	return !fstat(fd, &s) && is_control(&s);
 }
 
+/* Repeats a call that a signal interrupted. 0 or -1 with errno. */
+static int call_rm(int fd, unsigned long request, void *arg)
+{
+	int r = ioctl(fd, request, arg);
+
+	for (int i = 0; r < 0 && (errno == EINTR || errno == EAGAIN) && i < INTERRUPTS_MAX; i++)
+		r = ioctl(fd, request, arg);
+	return r;
+}
+
 static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
 			     uint32_t size)
 {
@@ -49,9 +60,8 @@ static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t 
 		.params_size = size,
 	};
 
-	for (int i = 0; ioctl(fd, NV_ESC_RM_CONTROL, &c) < 0; i++)
-		if ((errno != EINTR && errno != EAGAIN) || i == 100)
-			return GP_RM_ERRNO | (uint32_t)errno;
+	if (call_rm(fd, NV_ESC_RM_CONTROL, &c) < 0)
+		return GP_RM_ERRNO | (uint32_t)errno;
 	return c.status;
 }
 
@@ -68,13 +78,27 @@ uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, v
 	return status;
 }
 
+bool gp_rm_is_gone(uint32_t status)
+{
+	return status == NV_ERR_INVALID_CLIENT || status == NV_ERR_OBJECT_NOT_FOUND ||
+	       status == NV_ERR_INVALID_OBJECT_HANDLE;
+}
+
+/* No object has the class or the parent 0: such an answer says nothing. */
+static uint32_t named(uint32_t status, uint64_t value)
+{
+	if (gp_rm_is_gone(status) || status == NV_ERR_INSUFFICIENT_PERMISSIONS)
+		return 0;
+	return status || !value ? GP_RM_UNKNOWN : (uint32_t)value;
+}
+
 static uint32_t handle_info(int fd, uint32_t client, uint32_t object, uint32_t index)
 {
 	struct nv0000_handle_info p = {.object = object, .index = index};
+	uint32_t status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO,
+					&p, sizeof p);
 
-	if (gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p))
-		return 0;
-	return (uint32_t)p.value;
+	return named(status, p.value);
 }
 
 uint32_t gp_rm_class(int fd, uint32_t client, uint32_t object)
@@ -90,11 +114,10 @@ uint32_t gp_rm_parent(int fd, uint32_t client, uint32_t object)
 uint32_t gp_rm_child(int fd, uint32_t client, uint32_t parent, uint32_t kind)
 {
 	struct nv0000_child_handle p = {.parent = parent, .kind = kind};
+	uint32_t status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE,
+					&p, sizeof p);
 
-	if (gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE, &p,
-			  sizeof p))
-		return 0;
-	return p.object;
+	return named(status, p.object);
 }
 
 static const struct {
@@ -141,6 +164,8 @@ const char *gp_rm_status_name(uint32_t status)
 
 	if (status & GP_RM_ERRNO)
 		return gp_error_name(-(int)(status & ~GP_RM_ERRNO));
+	if (status == GP_RM_NO_EFFECT)
+		return "the driver accepted the call and changed nothing";
 	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (codes[i].status == status)
 			return codes[i].name;
@@ -170,7 +195,7 @@ uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle,
 		.params_size = size,
 	};
 
-	if (ioctl(fd, NV_ESC_RM_ALLOC, &a) < 0)
+	if (call_rm(fd, NV_ESC_RM_ALLOC, &a) < 0)
 		return GP_RM_ERRNO | (uint32_t)errno;
 	*handle = a.status ? 0 : a.object;
 	return a.status;
@@ -180,7 +205,7 @@ uint32_t gp_rm_free(int fd, uint32_t client, uint32_t parent, uint32_t handle)
 {
 	struct nv_rm_free f = {.root = client, .parent = parent, .object = handle};
 
-	if (ioctl(fd, NV_ESC_RM_FREE, &f) < 0)
+	if (call_rm(fd, NV_ESC_RM_FREE, &f) < 0)
 		return GP_RM_ERRNO | (uint32_t)errno;
 	return f.status;
 }
@@ -311,6 +336,7 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
 	char pci[16] = "";
 	uint32_t status;
 
+	rm->gpu_id = gpu_id;
 	gp_rm_pci(rm, gpu_id, pci);
 	rm->gpu_fd = open_gpu_file(pci); /* RM allocates no device without it */
 	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2,
@@ -341,9 +367,7 @@ int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
 	for (unsigned i = 0; i < sizeof compute_class / sizeof *compute_class; i++) {
 		uint32_t status;
 
-		pids->id_type = 0;
-		pids->id = compute_class[i];
-		pids->count = 0;
+		*pids = (struct nv2080_pids){.id = compute_class[i]};
 		status = gp_rm_control(rm->fd, rm->client, rm->subdevice,
 				       NV2080_CTRL_CMD_GPU_GET_PIDS, pids, sizeof *pids);
 		if (status)
@@ -352,6 +376,17 @@ int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
 			return (int)pids->count;
 	}
 	return 0;
+}
+
+int gp_rm_lists(const struct gp_rm *rm, pid_t pid)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(rm, &pids);
+
+	for (int i = 0; i < n; i++)
+		if (pids.pid[i] == (uint32_t)pid)
+			return 1;
+	return n < 0 ? n : 0;
 }
 
 int gp_rm_is_enabled(const struct gp_rm *rm, uint32_t client, uint32_t channel)

@@ -11,12 +11,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "gpu/nvidia/rm_abi.h"
 
 /* This bit of a status: the call did not reach RM, and the other bits are an errno. */
 #define GP_RM_ERRNO 0x80000000u
+
+/* A status of this code, not of RM: RM accepted a change, and reads back the state before it. */
+#define GP_RM_NO_EFFECT 0x40000000u
+
+/* A class, parent or child that RM did not name, although it did not deny that there is one. */
+#define GP_RM_UNKNOWN UINT32_MAX
 
 /* /dev/nvidiactl, or the path in GPREEMPT_NVIDIACTL, which setuid programs ignore. */
 const char *gp_rm_path(void);
@@ -29,11 +36,15 @@ bool gp_rm_is_control_fd(int fd);
 uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
 		       uint32_t size);
 
-/* Class or parent of an object; 0 if the client has no such object or belongs to another file. */
+/* Whether a status proves that the object does not exist. Other failures can be temporary. */
+bool gp_rm_is_gone(uint32_t status);
+
+/* Class or parent of an object. 0: the client has no such object, or belongs to another file;
+ * GP_RM_UNKNOWN: the call failed. */
 uint32_t gp_rm_class(int fd, uint32_t client, uint32_t object);
 uint32_t gp_rm_parent(int fd, uint32_t client, uint32_t object);
 
-/* First child of a kind (NV_INTERNAL_*); 0: none. */
+/* First child of a kind (NV_INTERNAL_*). 0: none; GP_RM_UNKNOWN: the call failed. */
 uint32_t gp_rm_child(int fd, uint32_t client, uint32_t parent, uint32_t kind);
 
 /* Makes an object; *handle 0 lets RM choose. Returns the status. */
@@ -55,6 +66,7 @@ struct gp_rm {
 
 	/* The GPU that gp_rm_open_gpu opened; 0 and -1 if RM refused it. */
 	int gpu_fd;
+	uint32_t gpu_id;
 	uint32_t device;
 	uint32_t subdevice;
 	uint32_t diag;
@@ -76,6 +88,9 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err);
 
 /* Lists the processes that compute on the GPU. Returns their number, or -errno: RM has no list. */
 int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids);
+
+/* Whether RM lists the process as computing: 1, 0, or -errno: RM has no list. */
+int gp_rm_lists(const struct gp_rm *rm, pid_t pid);
 
 /* Whether the hardware has a channel of any client enabled: 1, 0 or -errno. Takes about 85 us on an
  * H200. */

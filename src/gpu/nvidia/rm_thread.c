@@ -29,6 +29,12 @@ static uint64_t now(void)
 	return gp_monotonic_ns();
 }
 
+/* The RM thread begins a piece of work, or waits for some: see gp_gpu_ops.busy_ns. */
+static void note_work(struct gp_nv_gpu *d, bool busy)
+{
+	atomic_store_explicit(&d->busy_since_ns, busy ? now() : 0, memory_order_relaxed);
+}
+
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 		      const struct gp_nv_group *g, uint32_t queue)
 {
@@ -74,6 +80,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 {
 	unsigned groups = 0, disabled = 0;
 
+	t->unsure = false;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
@@ -81,6 +88,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 			continue;
 		groups++;
 		disabled += g->disabled;
+		t->unsure |= g->doubtful;
 	}
 	t->pid = p->target.pid;
 	t->has_groups = groups;
@@ -249,7 +257,7 @@ static void set_each(struct gp_nv_gpu *d, struct action *a)
 static void note_outcome(struct gp_nv_task *t, const struct action *a)
 {
 	int failed = a->status ? gp_rm_errno(a->status) : 0;
-	uint32_t code = a->status & GP_RM_ERRNO ? 0 : a->status;
+	uint32_t code = a->status & (GP_RM_ERRNO | GP_RM_NO_EFFECT) ? 0 : a->status;
 
 	if (a->request.kind == GP_NV_SLICE) {
 		t->slices_queued--;
@@ -260,6 +268,7 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 		t->hold_want = a->request.kind == GP_NV_HOLD;
 		t->hold_failed = failed;
 		t->hold_code = code;
+		t->no_effect = a->status == GP_RM_NO_EFFECT;
 	}
 }
 
@@ -298,6 +307,7 @@ static bool act(struct gp_nv_gpu *d)
 		give_back(batch, n);
 	}
 	for (unsigned i = 0; i < n && batch[0].request.kind > GP_NV_RELEASE; i++) {
+		note_work(d, true);
 		borrow(d, &batch[i],
 		       1); /* one at a time: a borrowed file keeps a dead process's memory */
 		if (!batch[i].status)
@@ -408,6 +418,7 @@ static void wait_for_work(struct gp_nv_gpu *d)
 	uint64_t wait_ns = next_ns > at_ns ? next_ns - at_ns : 0;
 	struct timespec timeout = gp_timespec(wait_ns);
 	eventfd_t ignored;
+	int ready;
 
 	if (!p) {
 		usleep(1000);
@@ -416,7 +427,10 @@ static void wait_for_work(struct gp_nv_gpu *d)
 	p[n] = (struct pollfd){.fd = d->requests.wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (struct pollfd){.fd = d->process[i]->target.pidfd, .events = POLLIN};
-	if (ppoll(p, n + 1, &timeout, NULL) > !!p[n].revents)
+	note_work(d, false);
+	ready = ppoll(p, n + 1, &timeout, NULL);
+	note_work(d, true);
+	if (ready > !!p[n].revents)
 		drop_ended(d);
 	if (p[n].revents)
 		eventfd_read(d->requests.wake_fd, &ignored);
@@ -428,6 +442,7 @@ void *gp_nv_rm_thread(void *gpu)
 	struct gp_nv_gpu *d = gpu;
 
 	for (;;) {
+		note_work(d, true);
 		if (publish_attached(d) || act(d) || finish_detach(d))
 			continue;
 		if (gp_requests_must_quit(&d->requests))

@@ -43,6 +43,8 @@ struct gp_nv_client {
 		uint32_t low, high; /* [low, high): searched handles; low and high - 1 are in use */
 	} region[GP_NV_REGIONS_MAX];
 	unsigned nregions;
+	unsigned doubtful; /* questions of the last search that RM did not answer */
+	bool gone;         /* in a rescan: RM says so */
 };
 
 /* A channel group: the queue that the hardware schedules. */
@@ -52,11 +54,14 @@ struct gp_nv_group {
 	uint32_t device;
 	uint32_t subdevice;
 	uint32_t gpu_id;
-	uint32_t tsg_id;         /* the hardware's number, reused after the group is gone */
-	bool compute;            /* has a compute object; else it only copies */
-	bool seen;               /* found by the last rescan */
-	bool disabled;           /* off the hardware, whoever did it: as set, or as read back */
-	uint64_t since_ns;       /* when it was found first */
+	uint32_t tsg_id;    /* the hardware's number, reused after the group is gone */
+	bool compute;       /* has a compute object; else it only copies */
+	bool seen;          /* found by the last rescan */
+	bool disabled;      /* off the hardware, whoever did it: as set, or as read back */
+	bool asked_disable; /* the last change was a hold, not a release */
+	bool doubtful;      /* `disabled` is not known: a change failed, or RM contradicts it */
+	bool unread;        /* found, and its state has not been read back */
+	uint64_t since_ns;  /* when it was found first */
 	uint32_t slice_found_us; /* at the last rescan before gpreempt changed it */
 	uint32_t slice_us;       /* at the last rescan, or as set since */
 	bool slice_is_ours;      /* this process changed the slice */
@@ -105,6 +110,13 @@ struct gp_nv_target {
 	struct gp_nv_group *group;
 	unsigned ngroups;
 
+	/* Reads back the state of channels, and is only used between borrow and give back. NULL, or
+	 * opened for another GPU: it cannot be read. */
+	const struct gp_rm *rm;
+	/* Unanswered questions of the last search whether a client belongs to the target. Also 1 if
+	 * RM says that all groups are gone, and lists the process as computing. */
+	unsigned doubtful;
+
 	uint32_t search_top; /* client index at which the search began */
 	uint32_t searched;   /* number of indices searched, downwards from there */
 };
@@ -135,7 +147,8 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top);
 
 /*
  * Searches up to `indices` more client indices, towards older clients. With `until_found` it stops
- * shortly after the first compute group. Returns false when all indices were searched.
+ * shortly after the first compute group, and in any case if RM leaves many questions unanswered.
+ * Returns false when all indices were searched.
  */
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found);
 
@@ -149,9 +162,12 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all);
 /* Whether the target has a compute group, on any GPU. */
 bool gp_nv_computes(const struct gp_nv_target *t);
 
+/* Whether RM left a question of the last search open: groups may be missing. */
+bool gp_nv_is_doubtful(const struct gp_nv_target *t);
+
 /* Changes. The caller calls these functions between borrow and give back. */
 
-/* Each returns an RM status. */
+/* Each returns an RM status. A new slice is read back: GP_RM_NO_EFFECT if it is another. */
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us);
 uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned mode);
 uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level);
@@ -161,14 +177,19 @@ struct gp_nv_group_ref {
 	struct gp_nv_target *target;
 	struct gp_nv_group *group;
 	uint32_t status; /* out */
+	bool tried;      /* out: the driver was asked for the change */
 };
 
 /*
  * Disables or enables all channels of the groups, all on one GPU, with as few calls as possible: a
  * call takes 64 channels of any processes. If a call fails, each group gets a call of its own, so
- * that each status belongs to its group.
+ * that each status belongs to its group. The state is read back: GP_RM_NO_EFFECT if it is the old
+ * one.
  */
 void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable);
+
+/* Reads back whether the hardware has the group disabled. A hold that does not show is given up. */
+void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g);
 
 /* Undo. */
 
