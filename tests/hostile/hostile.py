@@ -8,6 +8,7 @@ emulator's file `state`. A combination fails if a statement (held, released, not
 ready, in force, exit code 0, a count) is false, or if a program stays stopped at the end.
 """
 import argparse
+import ctypes
 import json
 import mmap
 import os
@@ -306,7 +307,7 @@ class Run:
         line = '%7.3f %s' % (time.monotonic() - self.start, line)
         self.log.append(line)
         if self.verbose:
-            print(line, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
     def false(self, text):
         self.trace('FALSE: ' + text)
@@ -900,19 +901,26 @@ def combinations(vendor):
                 yield Combination(vendor, action, 'emu', fault, when, heal)
 
 
+def read_names(path):
+    with open(path) as f:
+        return [line.strip() for line in f if line.strip() and not line.startswith('#')]
+
+
 def choose(args):
+    """The combinations of --only or --list-file, and --count others; without any of them all."""
     all_ = [c for v in args.vendor for c in combinations(v)]
+    by_name = {c.name: c for c in all_}
+    chosen = []
     if args.list_file:
-        with open(args.list_file) as f:
-            names = [line.strip() for line in f if line.strip() and not line.startswith('#')]
-        by_name = {c.name: c for c in all_}
-        return [by_name[n] for n in names if n.split('/')[0] in args.vendor]
-    if args.only:
-        return [c for c in all_ if c.name == args.only] or [c for c in all_ if re.search(args.only, c.name)]
-    if args.count:
-        random.Random(args.seed).shuffle(all_)
-        return all_[:args.count]
-    return all_
+        chosen = [by_name[n] for n in read_names(args.list_file) if n.split('/')[0] in args.vendor]
+    elif args.only:
+        chosen = [c for c in all_ if c.name == args.only] or [c for c in all_ if re.search(args.only, c.name)]
+    elif not args.count:
+        chosen = all_
+    named = {c.name for c in chosen}
+    others = [c for c in all_ if c.name not in named]
+    random.Random(args.seed).shuffle(others)
+    return chosen + others[:args.count]
 
 
 def main():
@@ -924,12 +932,16 @@ def main():
     parser.add_argument('--list-file', help='the combinations named in this file')
     parser.add_argument('--list', action='store_true', help='print the names of the combinations')
     parser.add_argument('--seconds', type=float, default=0, help='stop after this time')
+    parser.add_argument('--jobs', type=int, default=1, help='so many combinations at a time, each on its own emulator')
+    parser.add_argument('--progress', help='keep results in this file; a run with the same file continues it')
     parser.add_argument('-v', '--verbose', action='store_true')
+    parser.add_argument('--worker', action='store_true', help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.vendor = args.vendor or ['amd', 'nvidia']
+    if args.worker:
+        return work(args)
     if args.seed is None:
         args.seed = int(os.environ.get('GPREEMPT_SEED') or random.SystemRandom().randrange(1 << 32))
-    os.environ['GPREEMPT_SEED'] = str(args.seed)  # the same after enter_namespace
     if args.only:
         args.vendor = [v for v in args.vendor if args.only.startswith(v + '/')] or args.vendor
     chosen = choose(args)
@@ -943,52 +955,133 @@ def main():
         if not os.path.exists(path):
             print('%s is not built' % path)
             return 77
-    enter_namespace()
-    return run_all(chosen, args)
+    return Runner(chosen, args).run()
 
 
-def enter_namespace():
-    """A pid and mount namespace of its own: other tests are not disturbed, and nothing is left."""
-    words = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc']
-    if os.getpid() == 1 or not shutil.which('unshare') or subprocess.run(words + ['true']).returncode:
-        return
-    os.execvp(words[0], words + [sys.executable] + sys.argv)
+# Workers: each has its own emulator, in its own pid and mount namespace.
 
-
-def run_all(chosen, args):
-    print('seed %d, %d combinations' % (args.seed, len(chosen)), flush=True)
+def work(args):
+    """Reads names of combinations, writes one line of JSON for each."""
+    by_name = {c.name: c for v in args.vendor for c in combinations(v)}
     emulator = None
-    done = false = stopped = unused = 0
-    end = time.monotonic() + args.seconds if args.seconds else None
     try:
-        for c in chosen:
-            if end and time.monotonic() > end:
-                break
+        for line in sys.stdin:
+            c = by_name[line.strip()]
             if emulator and (emulator.name != c.vendor or not emulator.alive()):
                 emulator.stop()
                 emulator = None
             emulator = emulator or {'amd': Amd, 'nvidia': Nvidia}[c.vendor]()
             run = Run(emulator, c, args.verbose).go()
-            done += 1
-            false += len(run.faults)
-            stopped += len(run.stopped)
-            unused += not run.applied
-            took = time.monotonic() - run.start
-            if args.verbose or took > 8:
-                print('%s: %.1f s' % (c.name, took), flush=True)
+            result = {'name': c.name, 'false': run.faults, 'stopped': run.stopped, 'applied': run.applied,
+                      'took': round(time.monotonic() - run.start, 1)}
             if run.faults or run.stopped:
-                print('%s\n  %s' % (c.name, '\n  '.join(run.faults + ['LEFT STOPPED: ' + s for s in run.stopped])),
-                      flush=True)
-                if not args.verbose:
-                    print('    ' + '\n    '.join(run.log), flush=True)
+                result['log'] = run.log
                 emulator.stop()
                 emulator = None
+            print(json.dumps(result), flush=True)
     finally:
         if emulator:
             emulator.stop()
-    print('seed %d: %d combinations (%d without effect on the calls made), %d false statements, '
-          '%d programs left stopped' % (args.seed, done, unused, false, stopped))
-    return 1 if false or stopped else 0
+    return 0
+
+
+def die_with_parent():
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start_worker(args):
+    """In a pid and mount namespace of its own: other tests are not disturbed, and nothing is left."""
+    unshare = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc']
+    if not shutil.which('unshare') or subprocess.run(unshare + ['true'], stderr=subprocess.DEVNULL).returncode:
+        unshare = []
+    words = unshare + [sys.executable, sys.argv[0], '--worker'] + ['-v'] * args.verbose + args.vendor
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            preexec_fn=die_with_parent)
+
+
+class Runner:
+    """Gives combinations to workers, one thread for each worker, and adds up the results."""
+
+    def __init__(self, chosen, args):
+        self.args = args
+        self.lock = threading.Lock()
+        self.done = self.false = self.stopped = self.unused = self.code = 0
+        self.end = time.monotonic() + args.seconds if args.seconds else None
+        self.progress = None
+        self.left = chosen
+        if args.progress:
+            self.open_progress()
+        print('seed %d, %d combinations%s' % (args.seed, len(self.left),
+              ', %d are done' % self.done if self.done else ''), flush=True)
+        self.left.reverse()
+
+    def open_progress(self):
+        self.progress = open(self.args.progress, 'a+')
+        self.progress.seek(0)
+        known = {c.name for c in self.left}
+        done = set()
+        for line in self.progress:
+            result = json.loads(line)
+            if result['name'] in known:
+                done.add(result['name'])
+                self.count(result)
+        self.left = [c for c in self.left if c.name not in done]
+
+    def count(self, result):
+        self.done += 1
+        self.false += len(result['false'])
+        self.stopped += len(result['stopped'])
+        self.unused += not result['applied']
+
+    def next(self):
+        with self.lock:
+            if not self.left or (self.end and time.monotonic() > self.end):
+                return None
+            return self.left.pop()
+
+    def take(self, result):
+        with self.lock:
+            self.count(result)
+            if self.args.verbose or result['took'] > 8:
+                print('%s: %.1f s' % (result['name'], result['took']), flush=True)
+            if result['false'] or result['stopped']:
+                stopped = ['LEFT STOPPED: ' + s for s in result['stopped']]
+                print('%s\n  %s' % (result['name'], '\n  '.join(result['false'] + stopped)), flush=True)
+                if not self.args.verbose:
+                    print('    ' + '\n    '.join(result['log']), flush=True)
+            if self.progress:
+                self.progress.write(json.dumps(result) + '\n')
+                self.progress.flush()
+
+    def drive(self):
+        worker = start_worker(self.args)
+        while c := self.next():
+            try:
+                worker.stdin.write(c.name + '\n')
+                worker.stdin.flush()
+                line = worker.stdout.readline()
+            except BrokenPipeError:
+                line = ''
+            if not line.startswith('{'):
+                print('%s: the runner failed: %s' % (c.name, line), flush=True)
+                self.code = 1
+                break
+            self.take(json.loads(line))
+        worker.stdin.close()
+        worker.wait()
+        if worker.returncode:
+            self.code = worker.returncode
+
+    def run(self):
+        threads = [threading.Thread(target=self.drive) for _ in range(max(1, min(self.args.jobs, len(self.left))))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        print('seed %d: %d combinations (%d without effect on the calls made), %d false statements, '
+              '%d programs left stopped' % (self.args.seed, self.done, self.unused, self.false, self.stopped))
+        return 1 if self.false or self.stopped else self.code
 
 
 if __name__ == '__main__':
