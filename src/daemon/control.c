@@ -261,7 +261,9 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	return 0;
 }
 
-#define RETRY_US 5000000ull
+#define RETRY_US            5000000ull
+#define FIRST_LOOK_NS       (2 * GP_NS_PER_S)
+#define FIRST_LOOK_PAUSE_US 2000
 
 /* Logs each reason once, because the search is repeated every few seconds. */
 static void log_no_device(struct gp_control *c, const struct gp_error *err)
@@ -331,10 +333,35 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	return r;
 }
 
+/* Whether every device thread has looked at its device once. */
+static bool all_have_looked(const struct gp_control *c)
+{
+	for (unsigned i = 0; i < c->nthreads; i++)
+		if (!gp_device_thread_snapshot(c->thread[i])->now_ns)
+			return false;
+	return true;
+}
+
+/* Waits until the processes that use a GPU now are known. Before that, an answer would say that
+ * they use none. A driver that hangs does not keep the daemon from being ready. */
+static void wait_for_first_look(struct gp_control *c)
+{
+	uint64_t until_ns = gp_monotonic_ns() + FIRST_LOOK_NS;
+	int r = 0;
+
+	while (r >= 0 && sd_event_get_state(c->loop) != SD_EVENT_FINISHED && !all_have_looked(c) &&
+	       gp_monotonic_ns() < until_ns)
+		r = sd_event_run(c->loop, FIRST_LOOK_PAUSE_US);
+	gp_events_take(c);
+}
+
 int gp_control_run(struct gp_control *c, struct gp_error *err)
 {
 	int r;
 
+	wait_for_first_look(c);
+	if (sd_event_get_state(c->loop) == SD_EVENT_FINISHED) /* a signal came meanwhile */
+		return 0;
 	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
 		   c->nthreads == 1 ? "" : "s");
 	gp_log(GP_LOG_INFO, "daemon.ready", "devices=%u", c->nthreads);
