@@ -158,6 +158,8 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	err = (struct gp_error){0};
 	r = gp_holds_release(holds, &err);
 	note(&b->release, holds, r, false, &err);
+	if (r)
+		return true; /* it may stand still: no further holds */
 	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
