@@ -312,19 +312,6 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* Clients of a daemon that is ready expect that it knows the tasks that there are. */
-static void wait_for_first_tick(struct gp_control *c)
-{
-	uint64_t until_ns = gp_monotonic_ns() + FIRST_TICK_NS;
-
-	for (unsigned i = 0; i < c->nthreads; i++) {
-		while (!gp_device_thread_has_ticked(c->thread[i]) && gp_monotonic_ns() < until_ns)
-			usleep(FIRST_TICK_PAUSE_US);
-		if (!gp_device_thread_has_ticked(c->thread[i]))
-			gp_log(GP_LOG_WARN, "device.slow", "device=%u", i);
-	}
-}
-
 static int start_or_wait(struct gp_control *c, struct gp_error *err)
 {
 	int r = start_device_threads(c, err);
@@ -361,15 +348,40 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 		r = start_or_wait(c, err);
 	if (!r)
 		r = gp_metrics_begin(c, err);
-	if (!r)
-		wait_for_first_tick(c);
 	return r;
+}
+
+static bool all_have_ticked(const struct gp_control *c)
+{
+	for (unsigned i = 0; i < c->nthreads; i++)
+		if (!gp_device_thread_has_ticked(c->thread[i]))
+			return false;
+	return true;
+}
+
+/* Waits until the processes that use a GPU now are known. Before that, an answer would say that
+ * they use none. A driver that hangs does not keep the daemon from being ready. */
+static void wait_for_first_tick(struct gp_control *c)
+{
+	uint64_t until_ns = gp_monotonic_ns() + FIRST_TICK_NS;
+	int r = 0;
+
+	while (r >= 0 && sd_event_get_state(c->loop) != SD_EVENT_FINISHED && !all_have_ticked(c) &&
+	       gp_monotonic_ns() < until_ns)
+		r = sd_event_run(c->loop, FIRST_TICK_PAUSE_US);
+	for (unsigned i = 0; i < c->nthreads; i++)
+		if (!gp_device_thread_has_ticked(c->thread[i]))
+			gp_log(GP_LOG_WARN, "device.slow", "device=%u", i);
+	gp_events_take(c);
 }
 
 int gp_control_run(struct gp_control *c, struct gp_error *err)
 {
 	int r;
 
+	wait_for_first_tick(c);
+	if (sd_event_get_state(c->loop) == SD_EVENT_FINISHED) /* a signal came meanwhile */
+		return 0;
 	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
 		   c->nthreads == 1 ? "" : "s");
 	gp_log(GP_LOG_INFO, "daemon.ready", "devices=%u", c->nthreads);

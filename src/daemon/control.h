@@ -249,6 +249,8 @@ void gp_gathers_end(struct gp_control *c);
 /* events.c: events of the devices, and events for clients. */
 
 int gp_events_begin(struct gp_control *c);
+/* Handles the events and answers that the device threads have put into their rings. */
+void gp_events_take(struct gp_control *c);
 /*
  * Creates an event; NULL: no client subscribes to it. The caller adds members and passes it to
  * gp_events_publish.

@@ -260,16 +260,11 @@ void gp_events_catch_up(struct gp_control *c)
 			catch_up(c, i);
 }
 
-static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
+void gp_events_take(struct gp_control *c)
 {
-	struct gp_control *c = arg;
 	struct gp_answer answer;
 	struct gp_device_event device_event;
-	eventfd_t ignored;
 
-	(void)source;
-	(void)events;
-	eventfd_read(fd, &ignored);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		uint64_t lost;
 
@@ -285,6 +280,16 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 		}
 	}
 	gp_events_catch_up(c);
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	eventfd_t ignored;
+
+	(void)source;
+	(void)events;
+	eventfd_read(fd, &ignored);
+	gp_events_take(arg);
 	return 0;
 }
 

@@ -140,6 +140,29 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	return 0;
 }
 
+static const struct gp_task_stats *find_stats(const struct gp_snapshot *s, uint64_t task)
+{
+	for (unsigned i = 0; i < s->ntasks; i++)
+		if (s->task[i].id == task)
+			return &s->task[i];
+	return NULL;
+}
+
+/* Whether a task of the process may be held although nothing wants it: an earlier release has
+ * failed or is not complete. */
+static bool is_being_released(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (unsigned i = 0; i < proc->ntasks; i++) {
+		const struct gp_task_stats *t =
+			find_stats(gp_device_thread_snapshot(c->thread[proc->task[i].device]),
+				   proc->task[i].id);
+
+		if (t && !t->settled && !t->held_by)
+			return true;
+	}
+	return false;
+}
+
 int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_control *c = arg;
@@ -151,7 +174,8 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 	if (!g)
 		return 0;
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next) {
-		if (proc->held_by == GP_NO_UID || gp_may_hold(c, call, proc, true, NULL))
+		if ((proc->held_by == GP_NO_UID && !is_being_released(c, proc)) ||
+		    gp_may_hold(c, call, proc, true, NULL))
 			continue;
 		proc->held_by = GP_NO_UID;
 		command_tasks(c, g, proc, GP_COMMAND_RELEASE);

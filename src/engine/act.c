@@ -20,6 +20,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	bool is_unexpected = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
 	bool is_release = a == &t->hold && !a->target;
 
+	t->distrusted |= code == -EREMOTEIO;
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
 	if (a->backoff_ns > e->config.backoff_max_ns)
@@ -40,15 +41,33 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	gp_engine_emit(e, now_ns, GP_EVENT_ACTION_FAILED, t->id, code, driver_code);
 }
 
-void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns)
+static void count_effect(struct gp_engine *e, struct gp_task *t)
 {
-	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, took_ns);
+	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, t->effect_ns);
 	*(t->held ? &e->stats.holds : &e->stats.releases) += 1;
-	if (!t->held || !t->preempting)
+	gp_counters_of(e, t)->preemptions += t->effect_preempts;
+	e->stats.preemptions += t->effect_preempts;
+	t->held_ns += t->effect_held_ns;
+	t->effect_due = false;
+}
+
+void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven)
+{
+	t->effect_ns = took_ns;
+	t->effect_preempts = t->held && t->preempting;
+	t->effect_held_ns = 0;
+	t->preempting &= !t->held;
+	t->effect_due = unproven;
+	if (!unproven)
+		count_effect(e, t);
+}
+
+void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
+{
+	if (!t->effect_due)
 		return;
-	t->preempting = false;
-	gp_counters_of(e, t)->preemptions++;
-	e->stats.preemptions++;
+	count_effect(e, t);
+	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
 static bool is_tiny(uint32_t slice_us)
@@ -277,7 +296,7 @@ static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kin
 	}
 	t->held = a->target;
 	t->our_hold &= t->held;
-	gp_hold_took_effect(e, t, 0);
+	gp_hold_took_effect(e, t, 0, false);
 	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
@@ -286,6 +305,8 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
+	if (kind != GP_ACT_SLICE && !t->distrusted)
+		gp_effect_confirmed(e, t, now_ns); /* nothing spoke against it until now */
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;

@@ -52,6 +52,14 @@ struct gp_task {
 	 * again, whatever `held` says. */
 	bool unsure;
 	bool unproven; /* as observed: the driver confirmed it, activity has not yet */
+	/* The last hold or release is not counted and announced yet: it is unproven. It is, with
+	 * the time that it took, when it is proven. If another one follows first, it is unless an
+	 * earlier one was disproved. */
+	bool effect_due;
+	bool distrusted;      /* the last hold with a proof was disproved */
+	bool effect_preempts; /* it is the preemption of an active task */
+	uint64_t effect_ns;
+	uint64_t effect_held_ns; /* added to held_ns then */
 	uint32_t slice_us;
 	struct gp_attempt hold;
 	struct gp_attempt slice;
@@ -172,8 +180,10 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code);
-/* A hold or release has taken effect: t->held is set. Counts it. */
-void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns);
+/* A hold or release has taken effect: t->held is set. Counts it, or notes that it is due. */
+void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven);
+/* Counts and announces an effect that is due. */
+void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns);
 /* keep_records.c */
 /*
  * Another process undid our changes, or may have. Writes the undo record of every changed task

@@ -48,6 +48,25 @@ static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
 
+/* The last hold or release was confirmed by the driver. Activity proves it, or disproves it: then
+ * it has failed, and is neither counted nor announced. */
+static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
+			  uint64_t now_ns)
+{
+	bool disproved = o->unsure && !t->unsure && o->failed && t->touched;
+
+	if (disproved && !t->hold.in_flight)
+		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
+	if (o->unsure) {
+		t->effect_due = false;
+	} else if (t->effect_due && !o->unproven && !t->hold.in_flight) {
+		gp_effect_confirmed(e, t, now_ns);
+		t->distrusted &= !t->held;
+	}
+	t->unsure = o->unsure;
+	t->unproven = o->unproven;
+}
+
 /* The state changed without a request. If the back end gives a reason, the hold did not last;
  * otherwise another process changed it. */
 static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
@@ -67,11 +86,10 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	bool known = o->known & GP_KNOWN_HELD;
 	bool was = t->held, was_in_flight = t->hold.in_flight;
 
-	t->unsure = o->unsure;
-	t->unproven = o->unproven;
+	settle_effect(e, t, o, now_ns);
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
-		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns);
+		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* Pessimistic assumption: the task may be released. It may also still be held, by
 		 * us. */
@@ -80,17 +98,19 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	} else if (known && !o->unsure && o->held != t->held) {
 		note_change(e, t, o, now_ns);
 		t->held = o->held;
+		t->effect_due = false;
 	}
-	if (known && !o->held && !o->unsure && !t->hold.in_flight)
+	if (known && !o->held && !o->unsure && !o->unproven && !t->hold.in_flight)
 		t->our_hold = false; /* also after a hold that failed */
 	if (t->held == was)
 		return;
-	t->our_hold &= t->held;
+	t->our_hold &= t->held || t->effect_due;
 	/* A released task is assumed to have the device, unless the device shows whether it runs.
 	 */
 	if (!t->held && !(o->known & GP_KNOWN_RUNNING))
 		t->last_progress_ns = now_ns;
-	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
+	if (!t->effect_due)
+		gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
 static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
@@ -281,8 +301,8 @@ static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 		e->starved_ns = t->starved_ns;
 	if (t->starved_ns > tick->starved_ns && (v->known & GP_KNOWN_WAITED))
 		tick->starved_ns = t->starved_ns;
-	if (t->held && t->policy_hold)
-		t->held_ns += now_ns - e->last_tick_ns;
+	if (t->held && t->policy_hold && !t->unsure)
+		*(t->effect_due ? &t->effect_held_ns : &t->held_ns) += now_ns - e->last_tick_ns;
 	tick->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
 	tick->measured |= o->run_source == GP_RUN_MEASURED;
 	tick->active |= v->active;

@@ -128,10 +128,13 @@ struct gp_observation {
 	 * neither reported as held nor as released until a later action has an answer. */
 	bool unsure;
 	/* The driver confirmed the last hold or release, but the back end still looks for activity
-	 * that proves it or disproves it. Ends within about a second. */
+	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
+	 */
 	bool unproven;
-	uint8_t under_way;        /* GP_UNDER_WAY_*: a hold or release, a slice */
-	int32_t failed;           /* result of the last action that was under way: 0 or -errno */
+	uint8_t under_way; /* GP_UNDER_WAY_*: a hold or release, a slice */
+	/* Result of the last action that was under way: 0 or -errno. -EREMOTEIO: the driver
+	 * confirmed a hold, but the task went on working. */
+	int32_t failed;
 	uint32_t driver_code;     /* the driver's code for `failed` */
 	uint8_t run_source;       /* enum gp_run_source; RUN known implies not UNKNOWN */
 	uint32_t slice_us;        /* as programmed; 0 = the slice it had before any change */

@@ -168,6 +168,85 @@ AMD_TEST_ON(a_release_that_fails_three_times_ends_the_session, mi250, mi250_old,
 	runs(w, load->pid);
 }
 
+/* The driver counts all queues and sets no bit: only the work that goes on shows it. */
+AMD_TEST_ON(a_suspend_that_is_confirmed_without_effect_is_not_a_hold, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	disturb(w, "ignore suspend_queues 2 %d", ALWAYS);
+	o = aw_hold(w, handle);
+	assert_true(!o.held || o.unsure || o.unproven);
+	AW_WAIT((o = aw_look(w, handle)).failed);
+	assert_int_equal(o.failed, -EREMOTEIO);
+	assert_true(!o.held || o.unsure);
+	says(w, handle, "the driver says that");
+	runs(w, load->pid);
+	calm(w);
+	aw_must_hold(w, handle);
+	AW_WAIT(!aw_look(w, handle).unproven);
+	assert_true(aw_look(w, handle).held && !aw_look(w, handle).unsure);
+	aw_must_release(w, handle);
+	runs(w, load->pid);
+}
+
+AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	aw_must_hold(w, handle);
+	disturb(w, "ignore resume_queues 2 %d", ALWAYS);
+	o = aw_release(w, handle);
+	assert_true(o.unproven);
+	AW_WAIT((o = aw_look(w, handle)).unsure);
+	assert_int_equal(o.failed, -ETIME);
+	says(w, handle, "it has done no work");
+	aw_must_release(w, handle);
+	assert_false(aw_look(w, handle).unsure || aw_look(w, handle).unproven);
+	assert_false(is_debugged(w, load->pid));
+	runs(w, load->pid);
+}
+
+/* Nothing has to be seen of a program that does nothing. */
+AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--idle");
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	for (int i = 0; i < 3; i++) {
+		aw_must_hold(w, handle);
+		AW_WAIT(!aw_look(w, handle).unproven);
+		assert_int_equal(aw_suspended(w, load->pid), 1);
+		aw_must_release(w, handle);
+		AW_WAIT(!aw_look(w, handle).unproven);
+	}
+	assert_true(is_debugged(w, load->pid));
+}
+
+/* The driver counts and lists queues in sysfs as well. */
+AMD_TEST(a_snapshot_that_lacks_queues_is_not_believed)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_attach(w, load->pid);
+	disturb(w, "out_count get_queue_snapshot 0 %d", ALWAYS);
+	gp_gpu_prepare(w->gpu, handle, true);
+	aw_settled(w, handle);
+	says(w, handle, "cannot be true");
+	runs(w, load->pid);
+}
+
 AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, mi250, mi250_old)
 {
 	static const char *const refusal[] = {"errno disable 5", "errno disable 1",

@@ -118,9 +118,9 @@ AMD_TEST(a_file_that_is_no_driver_is_refused)
 
 AMD_TEST(a_driver_that_is_too_old_is_told_so)
 {
-	static const char *const version[] = {"1.12", "1.0", "0.99", "2.0"};
+	static const char *const version[] = {"1.12", "1.0", "0.99"};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct answer a;
 
 		assert_int_equal(kfd_emu_control(&w->emu, "version %s", version[i]), 0);
@@ -136,6 +136,21 @@ AMD_TEST(a_driver_that_is_too_old_is_told_so)
 	assert_int_equal(kfd_emu_control(&w->emu, "version 1.13"), 0);
 	assert_true(as_user(0, open_it, 0).code >= 0);
 	assert_int_equal(as_user(0, open_it, 0).other, 0);
+}
+
+AMD_TEST(an_interface_of_the_future_asks_for_a_newer_gpreempt_and_not_for_another_kernel)
+{
+	struct answer a;
+
+	assert_int_equal(kfd_emu_control(&w->emu, "version 2.0"), 0);
+	a = as_user(0, open_it, 0);
+	assert_int_equal(a.code, -EPROTONOSUPPORT);
+	assert_non_null(strstr(a.text, "2.0"));
+	assert_non_null(strstr(a.text, "newer gpreempt"));
+	assert_null(strstr(a.text, "Linux"));
+	a = as_user(0, ask_doctor, 0);
+	assert_int_equal(a.code, GP_FINDING_MISSING);
+	assert_null(strstr(a.text, "Linux 6.5"));
 }
 
 AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)

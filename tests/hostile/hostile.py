@@ -35,6 +35,7 @@ LOOK_S = 0.06         # a running program makes progress within this time
 BACK_S = 4.0          # for a program to run again after the faults are gone
 TEXT_BYTES = 4096
 MAX_RULES = 16
+UNCLEAR_TRIES = 5     # see class Pace
 
 
 def patience():
@@ -80,6 +81,10 @@ class Page:
 
     def hanging(self):
         return struct.unpack('<I', self.map[TEXT_BYTES + 4:TEXT_BYTES + 8])[0]
+
+    def seen(self):
+        at = TEXT_BYTES + 8
+        return struct.unpack('<%dI' % MAX_RULES, self.map[at:at + 4 * MAX_RULES])
 
     def applied(self):
         at = TEXT_BYTES + 8 + 4 * MAX_RULES
@@ -221,7 +226,7 @@ class Nvidia(Emulator):
 class Program:
     """A process of gpreempt. Its lines are judged the moment they are printed."""
 
-    def __init__(self, run, words, hostile=True):
+    def __init__(self, run, words, hostile=True, stdin=subprocess.DEVNULL):
         env = dict(run.env)
         if hostile:
             env.update(LD_PRELOAD=SHIM, HOSTILE=run.page.path)
@@ -231,7 +236,7 @@ class Program:
         self.signalled = False
         self.begun = time.monotonic()
         run.trace('$ ' + ' '.join(words) + ('' if hostile else '   (true driver)'))
-        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, env=env, bufsize=1,
                                         errors='replace')
         self.pid = self.process.pid
@@ -261,6 +266,8 @@ class Program:
 
     def wait(self, limit_s=COMMAND_LIMIT_S):
         """Its exit code; None: it did not end."""
+        if '+' in self.run.c.op:
+            limit_s += COMMAND_LIMIT_S  # a release is tried for 5 s, and once more at the end
         if self.run.hangs:
             wait_until(self.ended, HANG_S)
             self.run.page.hang(False)
@@ -276,7 +283,7 @@ class Program:
             return None
 
     def signal(self, number):
-        self.signalled = True
+        self.signalled = True  # it releases the target, or is stopped
         if not self.ended():
             self.process.send_signal(number)
 
@@ -307,9 +314,14 @@ class Run:
             self.env.pop(name, None)
         self.target = emulator.loads[0].pid
         self.service = emulator.loads[1].pid
-        self.slices = self.look().get('slices')
+        self.first = self.look()
+        self.slices = self.first.get('slices')
         self.daemon = self.keeper = None
         self.applied = 0
+        self.injected = False
+        self.lock = threading.Lock()
+        self.ops = list(FAULTS[combination.vendor])  # at most MAX_RULES
+        self.called = []
 
     def trace(self, line):
         line = '%7.3f %s' % (time.monotonic() - self.start, line)
@@ -327,18 +339,24 @@ class Run:
     # The fault.
     def inject(self, phase):
         """Phase: begin, or held (when the target is held)."""
-        if self.c.phase != phase:
-            return
+        with self.lock:  # held is said by a command and by an event
+            if self.c.phase != phase or self.injected:
+                return
+            self.injected = True
         self.trace('inject ' + self.c.fault)
         if self.c.op == 'emu':
             for line in self.c.fault.split(';'):
                 self.emulator.control(line.replace('PID', str(self.target)))
             self.applied = 1
+        elif self.c.op == 'probe':
+            self.page.set(['* %s %%4000000000 errno 5' % op for op in self.ops])
         else:
-            self.page.set(['* %s %s %s' % (self.c.op, self.c.times, self.c.fault)])
+            self.page.set(['* %s %s %s' % rule for rule in zip(
+                self.c.op.split('+'), [self.c.times] * 2, self.c.fault.split(';'))])
 
     def heal(self):
         self.applied += self.page.applied()
+        self.called = [op for op, n in zip(self.ops, self.page.seen()) if n]
         self.page.clear()
         if self.c.op == 'emu':
             self.emulator.control('clear_faults')
@@ -373,16 +391,27 @@ class Run:
                 self.false('says "nothing was held", and %(held)d of %(queues)d queues are held' % self.look())
 
     def judge_held(self, program, line):
-        # A hold ends at any moment after a signal.
-        if not self.emulator.stands_still(self.target) and not program.ended() and not program.signalled:
+        still = self.emulator.stands_still(self.target) or program.ended() or program.signalled
+        # An event is printed beside the actions, which may have gone on, and a hold for 300 ms may be over
+        # if the machine is busy: then the driver has counted it.
+        if not still and 'holds' in self.first and \
+                (line == 'event held' or time.monotonic() > program.begun + 0.3):
+            still = self.look()['holds'] >= self.first['holds'] + self.first['queues']
+        if not still:
             self.false('says "%s", and %s' % (line, self.describe()))
         self.inject('held')
 
     def judge_released(self, line):
         if not wait_until(lambda: not self.look()['held'], 0.2):
             self.false('says "%s", and %s' % (line, self.describe()))
-        elif not self.look().get('evicted') and not self.emulator.runs(self.target, 2):
+        elif not self.gpu_hangs() and not self.emulator.runs(self.target, 2):
             self.false('says "%s", and %s' % (line, self.describe()))
+
+    def gpu_hangs(self):
+        """The driver has evicted it, or cannot map queues. It is released if it has no session: nothing of
+        gpreempt stops it, and a new queue or the driver's reset would let it run."""
+        look = self.look()
+        return look.get('evicted') or ('preempt_timeout' in self.c.fault and not look['debugged'])
 
     def describe(self):
         a = self.look()
@@ -494,11 +523,16 @@ class Run:
 
     expects_held = False
 
+    unclear = False
+
     def go(self):
+        pace = Pace(self) if (self.c.op, self.c.fault) == ('suspend', 'lie') else None
         try:
             ACTIONS[self.c.action](self)
         finally:
+            self.unclear = pace.end() if pace else False
             self.end()
+        self.unclear = self.unclear and bool(self.faults)
         return self
 
 
@@ -546,7 +580,8 @@ def owner_and_resume(run, words, stop=False, kill=False, keeper=False):
         if run.look()['held']:
             again = run.gpreempt(*words)
             run.exit_is_true(again, again.wait(), 'the second ' + words[0])
-    elif code == 0 and run.look()['held']:
+    # The driver resumes the queues of a dead owner as soon as it gets the target's mutex.
+    elif code == 0 and not wait_until(lambda: not run.look()['held'], 1 if 'mutex' in run.c.fault else 0.3):
         run.false('keeper --once: exit 0, and %s' % run.describe())
     if stop:
         owner.signal(signal.SIGCONT)
@@ -579,8 +614,10 @@ def killed_keeper(run):
 
 def library(run):
     run.inject('begin')
-    p = Program(run, [HOLDER, str(run.target), 'wait'])
-    p.wait()  # its input is at its end at once; nothing says that it is released then
+    p = Program(run, [HOLDER, str(run.target), 'wait'], stdin=subprocess.PIPE)
+    p.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S)
+    p.process.stdin.close()  # it releases the target and ends; nothing says so
+    p.wait()
 
 
 def daemon_suspend_for(run):
@@ -680,6 +717,31 @@ def daemon_stopped(run):
     run.gpreempt('resume', run.target).wait()
 
 
+class Pace(threading.Thread):
+    """The longest time for which the target did nothing, because the machine is busy. A driver that
+    pretends to suspend cannot be told from one that does while the target does nothing."""
+    LONG_S = 0.010
+
+    def __init__(self, run):
+        super().__init__(daemon=True)
+        self.run_, self.longest, self.over = run, 0, False
+        self.start()
+
+    def run(self):
+        done, since = 0, time.monotonic()
+        while not self.over:
+            now, is_ = time.monotonic(), self.run_.look()['done']
+            self.longest = max(self.longest, now - since)
+            if is_ != done:
+                done, since = is_, now
+            time.sleep(0.002)
+
+    def end(self):
+        self.over = True
+        self.join()
+        return self.longest > self.LONG_S
+
+
 class Sampler:
     """Looks all the time whether the target is held."""
 
@@ -699,6 +761,8 @@ class Sampler:
     def end(self):
         self.over = True
         self.thread.join()
+        look = self.run.look()  # a hold may be shorter than the time between two looks
+        self.held += look.get('holds', 0) - self.run.first.get('holds', 0)
         return self.held
 
 
@@ -732,11 +796,13 @@ def judge_schedule(run, report, sampler, code):
         task = next((t for t in device['tasks'] if t['pid'] == run.target), {})
         run.trace('schedule: holds %s, of it preemptions %s, held_ns %s, failures %s' % (
             device['holds'], task.get('preemptions'), task.get('held_ns'), device['failures']))
-        for name, value in (('holds', device['holds']), ('preemptions', task.get('preemptions')),
+        both = run.c.action == 'schedule-rr'  # holds the service as well
+        for name, value in (('holds', 0 if both else device['holds']), ('preemptions', task.get('preemptions')),
                             ('held_ns', task.get('held_ns'))):
             if value:
                 run.false('schedule counts %s = %d, and it was never held' % (name, value))
-        if code == 0 and (device['holds'] or (run.emulator.name == 'amd' and device['failures'])):
+        if code == 0 and not (both and device['holds']) and \
+                (device['holds'] or (run.emulator.name == 'amd' and device['failures'])):
             run.false('schedule: exit 0, and nothing could be held')
 
 
@@ -849,7 +915,7 @@ AMD_FAULTS = {
     'query_event': errnos(EIO, EINTR, EPERM) + ['lie', 'hang'],
     'ptrace_seize': errnos(EPERM, ESRCH) + ['lie'],
     'ptrace_interrupt': errnos(ESRCH, EIO) + ['lie'],
-    'ptrace_detach': errnos(ESRCH) + ['lie'],
+    'ptrace_detach': errnos(ESRCH) + ['lie'],  # only once: see combinations()
 }
 AMD_EMU = [('reset_counts', ()), ('preempt_timeout 1', ()), ('preempt_timeout 3', ()), ('preempt_timeout 1000', ()),
            ('evict PID', ('restore PID',)), ('hold_mutex PID 500ms', ())]
@@ -891,27 +957,64 @@ DAEMON = ['daemon-for', 'daemon-resume', 'daemon-class', 'daemon-end', 'daemon-k
 SHOW = ['monitor', 'show', 'doctor']
 
 
+PAIRS = {'amd': ('resume', ['errno %d' % EIO, 'lie', 'bits ' + ERROR],
+                 'disable', ['errno %d' % EIO, 'errno %d' % EPERM, 'lie', 'do_errno %d' % EIO]),
+         'nvidia': ('', [], '', [])}
+FAULTS = {'amd': AMD_FAULTS, 'nvidia': NVIDIA_FAULTS}
+NO_HOLD = ['schedule', 'schedule-rr', 'bench', 'daemon-class'] + SHOW  # no moment when it is surely held
+
+
+def probes(vendor):
+    """Which operations an action calls with an honest driver, from its beginning and after the hold."""
+    for action in CLI + DAEMON + SHOW:
+        for when in ('1',) if action in NO_HOLD else ('1', 'held'):
+            yield Combination(vendor, action, 'probe', 'none', when)
+
+
+def unreached(vendor):
+    """What `hostile.py --probe` found: a fault in these calls would be none. (action, phase, operation)"""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), vendor + '.unreached')
+    if not os.path.exists(path):
+        return set()
+    return {(words[0], words[1], op) for words in map(str.split, read_names(path)) for op in words[2:]}
+
+
 def combinations(vendor):
+    skip = unreached(vendor)
+    for c in all_combinations(vendor):
+        if (c.action, c.phase, c.op.split('+')[0]) not in skip:
+            yield c
+
+
+def all_combinations(vendor):
     faults, emu = (AMD_FAULTS, AMD_EMU) if vendor == 'amd' else (NVIDIA_FAULTS, NVIDIA_EMU)
     changes = ('suspend', 'resume', 'enable', 'disable', 'queue_snapshot', 'hold', 'release', 'set_slice')
     for op, list_ in faults.items():
         for fault in list_:
             whens = ['1', '2', '1+', '2+', 'held', 'held1'] if op in changes else ['1', '1+', 'held']
+            # ptrace() is not the driver. If it never detached, the tracee would stay stopped.
+            if op == 'ptrace_detach':
+                whens = ['1', 'held1']
             for action in CLI + DAEMON:
                 for when in whens:
-                    if when.startswith('held') and action in ('schedule', 'schedule-rr', 'bench', 'daemon-class'):
+                    if when.startswith('held') and action in NO_HOLD:
                         continue
                     yield Combination(vendor, action, op, fault, when)
             for action in SHOW:
                 for when in ('1', '1+'):
                     yield Combination(vendor, action, op, fault, when)
+    # A release that fails ends the session, which fails as well.
+    for a, b in ((a, b) for a in PAIRS[vendor][1] for b in PAIRS[vendor][3]):
+        for action in CLI + DAEMON:
+            for when in ('1+',) if action in NO_HOLD else ('1+', 'held'):
+                yield Combination(vendor, action, '+'.join(PAIRS[vendor][::2]), '%s;%s' % (a, b), when)
     # `reset_counts` is no fault: the driver is honest.
     for fault, heal in emu:
         if heal is None:
             continue
         for action in CLI + DAEMON + SHOW + ['daemon-ready']:
             for when in ('1', 'held'):
-                if when == 'held' and action in SHOW + ['schedule', 'schedule-rr', 'bench', 'daemon-class']:
+                if when == 'held' and action in NO_HOLD:
                     continue
                 yield Combination(vendor, action, 'emu', fault, when, heal)
 
@@ -923,7 +1026,7 @@ def read_names(path):
 
 def choose(args):
     """The combinations of --only or --list-file, and --count others; without any of them all."""
-    all_ = [c for v in args.vendor for c in combinations(v)]
+    all_ = [c for v in args.vendor for c in (probes(v) if args.probe else combinations(v))]
     by_name = {c.name: c for c in all_}
     chosen = []
     if args.list_file:
@@ -950,6 +1053,7 @@ def main():
     parser.add_argument('--jobs', type=int, default=1, help='so many combinations at a time, each on its own emulator')
     parser.add_argument('--progress', help='keep results in this file; a run with the same file continues it')
     parser.add_argument('-v', '--verbose', action='store_true')
+    parser.add_argument('--probe', action='store_true', help='print what VENDOR.unreached should contain')
     parser.add_argument('--worker', action='store_true', help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.vendor = args.vendor or ['amd', 'nvidia']
@@ -977,7 +1081,7 @@ def main():
 
 def work(args):
     """Reads names of combinations, writes one line of JSON for each."""
-    by_name = {c.name: c for v in args.vendor for c in combinations(v)}
+    by_name = {c.name: c for v in args.vendor for c in list(all_combinations(v)) + list(probes(v))}
     emulator = None
     try:
         for line in sys.stdin:
@@ -986,9 +1090,14 @@ def work(args):
                 emulator.stop()
                 emulator = None
             emulator = emulator or {'amd': Amd, 'nvidia': Nvidia}[c.vendor]()
-            run = Run(emulator, c, args.verbose).go()
-            result = {'name': c.name, 'false': run.faults, 'stopped': run.stopped, 'applied': run.applied,
-                      'took': round(time.monotonic() - run.start, 1)}
+            for _ in range(UNCLEAR_TRIES):
+                run = Run(emulator, c, args.verbose).go()
+                if not run.unclear or run.stopped:
+                    break
+            if run.unclear and not run.stopped:
+                run.faults = []
+            result = {'name': c.name, 'unclear': run.unclear, 'false': run.faults, 'stopped': run.stopped, 'applied': run.applied,
+                      'took': round(time.monotonic() - run.start, 1), 'called': run.called}
             if run.faults or run.stopped:
                 result['log'] = run.log
                 emulator.stop()
@@ -1021,7 +1130,7 @@ class Runner:
     def __init__(self, chosen, args):
         self.args = args
         self.lock = threading.Lock()
-        self.done = self.false = self.stopped = self.unused = self.code = 0
+        self.done = self.false = self.stopped = self.unused = self.unclear = self.code = 0
         self.end = time.monotonic() + args.seconds if args.seconds else None
         self.progress = None
         self.left = chosen
@@ -1048,6 +1157,7 @@ class Runner:
         self.false += len(result['false'])
         self.stopped += len(result['stopped'])
         self.unused += not result['applied']
+        self.unclear += result['unclear']
 
     def next(self):
         with self.lock:
@@ -1058,6 +1168,10 @@ class Runner:
     def take(self, result):
         with self.lock:
             self.count(result)
+            if self.args.probe:
+                vendor, action, when = re.match(r'(\w+)/(.*)/probe:none@(\w+)', result['name']).groups()
+                missed = [op for op in FAULTS[vendor] if op not in result['called']]
+                print(' '.join([action, 'held' if when == 'held' else 'begin'] + missed), flush=True)
             if self.args.verbose or result['took'] > 8:
                 print('%s: %.1f s' % (result['name'], result['took']), flush=True)
             if result['false'] or result['stopped']:
@@ -1094,8 +1208,9 @@ class Runner:
             t.start()
         for t in threads:
             t.join()
-        print('seed %d: %d combinations (%d without effect on the calls made), %d false statements, '
-              '%d programs left stopped' % (self.args.seed, self.done, self.unused, self.false, self.stopped))
+        print('seed %d: %d combinations (%d without effect on the calls made, %d not judged because the machine '
+              'was busy), %d false statements, %d programs left stopped' % (
+                  self.args.seed, self.done, self.unused, self.unclear, self.false, self.stopped))
         return 1 if self.false or self.stopped else self.code
 
 

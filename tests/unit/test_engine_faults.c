@@ -47,6 +47,106 @@ TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 	}
 }
 
+/* The driver has confirmed a hold, and the back end still looks whether the task goes on working.
+ */
+TEST(an_unproven_hold_counts_when_it_is_proven)
+{
+	struct rig *r = rig_new(2);
+
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->unproven = true;
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD].asks_to_wait = true;
+	rig_start(r, &scripted);
+	rig_run(r, 5 * MS);
+	assert_true(rig_is(r, 0)->held);
+	assert_int_equal(rig_stats(r)->holds, 0);
+	assert_int_equal(rig_task(r, 0).preemptions, 0);
+	assert_int_equal(rig_task(r, 0).held_ns, 0);
+	assert_int_equal(r->events[GP_EVENT_HELD], 0);
+	assert_false(rig_task(r, 0).settled);
+
+	rig_is(r, 0)->unproven = false;
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 5 * MS);
+	assert_int_equal(rig_stats(r)->holds, 1);
+	assert_int_equal(rig_task(r, 0).preemptions, 1);
+	assert_in_range(rig_task(r, 0).held_ns, 1, 11 * MS);
+	assert_int_equal(r->events[GP_EVENT_HELD], 1);
+	assert_true(rig_task(r, 0).settled);
+	rig_free(r);
+}
+
+TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
+{
+	struct rig *r = rig_new(2);
+
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->unproven = true;
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD].asks_to_wait = true;
+	rig_start(r, &scripted);
+	rig_run(r, 5 * MS);
+	rig_is(r, 0)->unproven = false;
+	rig_is(r, 0)->unsure = true;
+	rig_is(r, 0)->failed = -EREMOTEIO;
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 50 * MS);
+	assert_int_equal(rig_stats(r)->holds, 0);
+	assert_int_equal(rig_task(r, 0).preemptions, 0);
+	assert_int_equal(rig_task(r, 0).held_ns, 0);
+	assert_int_equal(r->events[GP_EVENT_HELD], 0);
+	assert_true(rig_task(r, 0).failures >= 1);
+	assert_true(r->events[GP_EVENT_ACTION_FAILED] >= 1);
+	assert_true(fake_count(&r->gpu, FAKE_HOLD, 0, 1) >= 1);
+	assert_false(rig_task(r, 0).held);
+
+	/* Until a hold is proven, one that ends without a proof does not count. */
+	rig_is(r, 0)->unsure = false;
+	rig_is(r, 0)->unproven = true;
+	rig_is(r, 0)->failed = 0;
+	rig_run(r, 2 * S);
+	want(1, GP_RUN, 0);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 5 * MS);
+	assert_int_equal(rig_stats(r)->holds, 0);
+	rig_free(r);
+}
+
+/* A task that nobody manages is released for certain as well: its hold was ours. */
+TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
+{
+	struct rig *r = rig_new(2);
+	unsigned before;
+
+	rig_add(r, GP_UNMANAGED);
+	r->gpu.fault[FAKE_RELEASE].asks_to_wait = true;
+	rig_start(r, &scripted);
+	rig_run(r, 1 * MS);
+	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
+	rig_run(r, 50 * MS);
+	assert_true(rig_is(r, 0)->held);
+	rig_is(r, 0)->unproven = true;
+	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
+	rig_run(r, 50 * MS);
+	assert_false(rig_is(r, 0)->held);
+	assert_int_equal(r->events[GP_EVENT_RELEASED], 0);
+	assert_false(rig_task(r, 0).settled);
+	rig_is(r, 0)->unproven = false;
+	rig_is(r, 0)->unsure = true;
+	rig_is(r, 0)->failed = -ETIME;
+	before = r->gpu.nasked;
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 50 * MS);
+	assert_true(fake_count(&r->gpu, FAKE_RELEASE, 0, before) >= 1);
+	rig_is(r, 0)->unsure = false;
+	rig_is(r, 0)->failed = 0;
+	rig_run(r, 2 * S);
+	assert_true(rig_task(r, 0).settled);
+	assert_true(rig_stats(r)->release_failures >= 1);
+	rig_free(r);
+}
+
 TEST(the_backoff_can_be_set)
 {
 	struct rig *r = rig_new(2);

@@ -12,6 +12,7 @@
 #include "cli/verb/resume.h"
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
+#include "gpu/backends.h"
 #include "hold/replay.h"
 
 static struct {
@@ -168,15 +169,16 @@ static void report_foreign(struct gp_outcome *o)
 static int undo(const struct gp_undo_entry *e, struct gp_error *err)
 {
 	int r = gp_record_undo_within(e, UNDO_NS, err);
+	bool unknown = !gp_backend_find(e->backend);
 
-	if (r == -ENOTSUP && !gp_record_process_lives(e))
+	if (unknown && !gp_record_process_lives(e))
 		return -ESRCH;
 	if (!r || r == -ESRCH)
 		return r;
 	/* If the record is damaged or of another build, at least the queues are released. */
-	if ((r == -EINVAL || r == -ENOTSUP) && release_everywhere(e->undo.pid, NULL) > 0)
+	if ((r == -EINVAL || unknown) && release_everywhere(e->undo.pid, NULL) > 0)
 		return 0;
-	if (r == -ENOTSUP)
+	if (unknown)
 		return gp_fail(err, r,
 			       "the record of process %d is for back end '%s', which this build "
 			       "does not have",

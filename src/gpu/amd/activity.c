@@ -20,7 +20,8 @@
 #include "gpu/amd/memory_reader.h"
 
 #define QUEUES_MAX 1024
-#define STUCK_NS   (10 * GP_NS_PER_S) /* the first time; doubled each time */
+#define PROOF_NS   (200 * GP_NS_PER_US) /* between readings that look for the effect of a hold */
+#define STUCK_NS   (10 * GP_NS_PER_S)   /* the first time; doubled each time */
 
 /* Reads the memory of the tasks. */
 struct observer {
@@ -227,14 +228,15 @@ static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g,
 	t->active = active;
 	t->pending = g->pending;
 	t->written = g->written;
+	changed |= gp_amd_proof_note(t, g, now_ns);
 	return changed;
 }
 
 /* `all`: also tasks whose activity is not needed now. */
 static bool is_readable(const struct gp_amd_task *t, bool all, uint64_t now_ns)
 {
-	return t && !t->gone && now_ns >= t->stuck_until_ns && (t->prepare || all) &&
-	       t->has_pointers;
+	return t && !t->gone && now_ns >= t->stuck_until_ns &&
+	       (t->prepare || all || gp_amd_proof_is_open(t, now_ns)) && t->has_pointers;
 }
 
 static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
@@ -244,6 +246,10 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 	g->mem_fd = t->mem_fd;
 	g->was_idle = t->activity_known && !t->active && !t->new_pointers;
 	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
+	g->wants_occupancy = t->proof.state != GP_AMD_PROOF_DONE;
+	g->proof_number = t->proof.number;
+	if (t->new_pointers) /* of other queues: the sums cannot be compared */
+		t->proof.read_ns = 0;
 	g->knows_written = t->activity_known && !t->new_pointers;
 	g->written_before = t->written;
 	t->new_pointers = false;
@@ -305,10 +311,11 @@ static void give_up(struct gp_kfd_thread *h, const struct observer *observer, st
 	gp_amd_notify(t->gpu);
 }
 
-/* Returns the number of tasks that were read. */
-static unsigned read_activity(struct gp_kfd_thread *h, bool all, struct observer *observer)
+/* Returns the time until the next reading. */
+static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer *observer)
 {
 	struct gp_amd_reading *reading;
+	bool any_open = false;
 	uint64_t now_ns;
 	unsigned n;
 	int late;
@@ -318,7 +325,7 @@ static unsigned read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	pthread_mutex_unlock(&h->requests.lock);
 	reading = n ? prepare_reading(observer, n) : NULL;
 	if (!reading)
-		return 0;
+		return GP_AMD_SCAN_NS;
 	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, all, observer->task, n);
 	for (unsigned i = 0; i < n; i++)
@@ -329,11 +336,14 @@ static unsigned read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	pthread_mutex_lock(&h->requests.lock);
 	if (late >= 0)
 		give_up(h, observer, observer->task[late]);
-	for (unsigned i = 0; late < 0 && i < n; i++)
+	for (unsigned i = 0; late < 0 && i < n; i++) {
 		if (note_activity(observer->task[i], &reading[i], now_ns))
 			gp_amd_notify(observer->task[i]->gpu);
+		any_open |= observer->task[i]->proof.of_hold &&
+			    gp_amd_proof_is_open(observer->task[i], now_ns);
+	}
 	pthread_mutex_unlock(&h->requests.lock);
-	return n;
+	return any_open ? PROOF_NS : n ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS;
 }
 
 static void free_task(struct gp_amd_task *task)
@@ -393,8 +403,7 @@ void *gp_amd_activity_thread(void *kfd_thread)
 	struct gp_kfd_thread *h = kfd_thread;
 	struct scan *scan = calloc(1, sizeof *scan);
 	struct observer observer = {0};
-	unsigned observed = 0;
-	uint64_t scan_ns = 0;
+	uint64_t scan_ns = 0, wait_ns;
 
 	do {
 		uint64_t now_ns = gp_monotonic_ns();
@@ -406,8 +415,8 @@ void *gp_amd_activity_thread(void *kfd_thread)
 			gp_amd_find_pointers(h, now_ns);
 			scan_ns = now_ns + GP_AMD_SCAN_NS;
 		}
-		observed = read_activity(h, all, &observer);
-	} while (!wait_or_quit(h, observed ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
+		wait_ns = read_activity(h, all, &observer);
+	} while (!wait_or_quit(h, wait_ns));
 	for (unsigned i = 0; scan && i < GP_AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);

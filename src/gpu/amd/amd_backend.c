@@ -207,6 +207,7 @@ static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_h
 static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
 {
 	struct gp_amd_gpu *d = of(gpu);
+	uint64_t at_ns = gp_monotonic_ns();
 
 	(void)now_ns;
 	pthread_mutex_lock(&d->kfd_thread->requests.lock);
@@ -217,7 +218,8 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		/* A suspend by another process is not visible here. */
 		o->known = GP_KNOWN_HELD;
 		o->held = t->held;
-		o->unsure = t->unsure;
+		o->unsure = t->unsure || t->proof.disproved;
+		o->unproven = gp_amd_proof_is_open(t, at_ns);
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
 		if (!t->activity_known)

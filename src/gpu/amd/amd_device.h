@@ -9,6 +9,7 @@
  *   kfd_sessions.c    on the KFD thread: the sessions with processes
  *   own_queues.c      the queues of this process itself, without a lasting session
  *   activity.c        the activity thread: finds tasks and active tasks without driver calls
+ *   proof.c           on the activity thread: whether holds and releases have an effect
  *   queue_pointers.c  on the activity thread: where queues without a session have their pointers
  *   memory_reader.c   a thread that reads the memory of other processes
  *
@@ -42,6 +43,26 @@ struct gp_amd_pointers {
 	uint64_t mask; /* for pointers that wrap at the end of the ring; ~0: they only grow */
 };
 
+/*
+ * Evidence for the last hold or release that the driver confirmed. The read pointers of queues that
+ * are really off the hardware do not move; those of a released task with pending packets do, or its
+ * waves occupy compute units. See proof.c.
+ */
+struct gp_amd_proof {
+	enum { GP_AMD_PROOF_DONE, GP_AMD_PROOF_BEGUN, GP_AMD_PROOF_LOOKING } state;
+	bool of_hold;
+	bool disproved;       /* until the next hold or release */
+	unsigned number;      /* of the request: readings that began earlier do not count */
+	unsigned moves;       /* readings with moved read pointers since the first one */
+	unsigned stalls;      /* readings in which packets waited and no waves ran */
+	uint64_t taken;       /* sum of the read pointers at the last reading */
+	uint64_t begun_ns;    /* when the driver answered */
+	uint64_t read_ns;     /* last reading; 0 = none */
+	uint64_t looked_ns;   /* time released with pending packets and without progress */
+	uint64_t waited_ns;   /* the same, with earlier releases since the last progress */
+	uint64_t patience_ns; /* limit of waited_ns; 0 = not set yet */
+};
+
 struct gp_amd_task {
 	struct gp_amd_gpu *gpu;
 	uint64_t key;
@@ -65,6 +86,7 @@ struct gp_amd_task {
 	bool held;                    /* the driver confirmed that all its queues are suspended */
 	bool unsure; /* a queue may be suspended or not, or only some are suspended */
 	int32_t failed;
+	struct gp_amd_proof proof;       /* also written by the activity thread */
 	struct gp_amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
 	bool has_pointers;
@@ -190,9 +212,11 @@ bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, u
 /* kfd_sessions.c, on the KFD thread */
 
 void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
-/* For tasks of one process: all of them, or none. 0 or -errno. */
+/* For tasks of one process: all of them, or none. 0 or -errno. `proven`: nothing was suspended, or
+ * the session was ended. */
 int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n);
-int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n);
+int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
+		   bool *proven);
 void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
 void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call);
 
@@ -210,6 +234,18 @@ void gp_amd_forget_targets(struct gp_kfd_thread *h);
 /* activity.c */
 
 void *gp_amd_activity_thread(void *kfd_thread);
+
+/* proof.c. Caller holds requests.lock. */
+
+struct gp_amd_reading;
+
+/* The driver has confirmed a hold or release. `proven`: the effect was seen as well. */
+void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t now_ns);
+/* Evaluates a reading that began with the proof number `g->proof_number`. True: the proof has just
+ * failed. */
+bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns);
+/* Whether the proof needs further readings. It ends by itself if there are none. */
+bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns);
 
 /* queue_pointers.c */
 

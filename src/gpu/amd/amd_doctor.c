@@ -12,6 +12,7 @@ static const char *driver_advice(int code)
 {
 	switch (code) {
 	case -ENOTSUP: return "use Linux 6.5 or later";
+	case -EPROTONOSUPPORT: return "use a version of gpreempt that knows this interface";
 	case -EBUSY: return "try again in a few seconds; the kernel's log has the reason";
 	default: return "run as root, or as a member of the group `render`";
 	}
@@ -36,6 +37,31 @@ static bool check_driver(const struct gp_reporter *to)
 	return false;
 }
 
+/* GPUs without debug support in any firmware: before gfx9, and two APUs. */
+static bool never_suspends(const struct gp_amd_node *node)
+{
+	return node->gfx < 90000 || node->gfx == 100103 || node->gfx == 100303;
+}
+
+static void report_no_suspend(const struct gp_reporter *to, const struct gp_amd_node *node,
+			      const char *gfx)
+{
+	if (never_suspends(node))
+		gp_report(to, GP_FINDING_MISSING, "suspend",
+			  "hide this GPU from the programs to be held (a container without its "
+			  "device files), or remove it",
+			  "%s: this kind of GPU cannot suspend queues with any firmware, and "
+			  "programs that can see it cannot be suspended on any GPU",
+			  gfx);
+	else
+		gp_report(to, GP_FINDING_MISSING, "suspend",
+			  "install newer firmware for this GPU (linux-firmware, "
+			  "firmware-amd-graphics)",
+			  "%s: its firmware cannot suspend queues, and ROCm then does not enable "
+			  "suspends on any GPU of the machine",
+			  gfx);
+}
+
 static void check_node(const struct gp_reporter *to, const struct gp_amd_node *node)
 {
 	char gfx[16];
@@ -45,12 +71,7 @@ static void check_node(const struct gp_reporter *to, const struct gp_amd_node *n
 		  *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
 		  node->xccs == 1 ? "" : "s", node->gpu_id);
 	if (!gp_amd_can_suspend(node)) {
-		gp_report(to, GP_FINDING_MISSING, "suspend",
-			  "install newer firmware for this GPU (linux-firmware, "
-			  "firmware-amd-graphics)",
-			  "%s: its firmware cannot suspend queues, and ROCm then does not enable "
-			  "suspends on any GPU of the machine",
-			  gfx);
+		report_no_suspend(to, node, gfx);
 		return;
 	}
 	if (gp_amd_has_mes(node))

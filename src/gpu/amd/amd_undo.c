@@ -9,7 +9,7 @@
  * process end sessions. A tracer that does not run also keeps the process stopped from its next
  * signal on; only the end of the tracer helps then.
  *
- * An answer of the driver is not believed alone: without a session, a second DISABLE is an error.
+ * An answer of the driver is not believed alone: afterwards it must not find a session.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,16 +31,31 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 	return thread && access(path, F_OK) == 0;
 }
 
-/* Ends the session, if there is one, and checks that none is left. */
+/* Whether the answer to a call says that there is no session: the driver finds none, or the process
+ * has ended or runs another program. */
+static bool says_no_session(const struct gp_amd_session *s, int code)
+{
+	return code == -EINVAL || (code == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0);
+}
+
+/* Ends the session, if there is one, and checks that none is left. A tracer may look for it; other
+ * processes may only try to end it again. */
 static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_error *err)
 {
 	int r = 0;
 
-	for (int i = 0; i < END_TRIES && r != -EINVAL; i++)
+	for (int i = 0; i < END_TRIES; i++) {
+		int seen;
+
 		r = gp_kfd_disable(s->kfd, s->pid);
-	/* No session, or the process has ended or runs another program. */
-	if (r == -EINVAL || (r == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0))
-		return 0;
+		seen = gp_kfd_has_session(s->kfd, s->pid);
+		if (!seen || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
+			return 0;
+	}
+	if (r == -EINVAL) /* but there is one */
+		r = 0;
+	if (r == -ESRCH) /* but it lives */
+		r = -EIO;
 	*err = (struct gp_error){0};
 	if (r >= 0)
 		return gp_fail(err, -EIO,

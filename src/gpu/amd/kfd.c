@@ -24,7 +24,12 @@ static int check_version(int kfd, struct gp_error *err)
 
 	if (r)
 		return gp_fail(err, r, "%s is not amdkfd: %s", gp_kfd_path(), gp_error_name(r));
-	if (v.major != KFD_DEBUG_MAJOR || v.minor < KFD_DEBUG_MINOR)
+	if (v.major > KFD_DEBUG_MAJOR)
+		return gp_fail(err, -EPROTONOSUPPORT,
+			       "amdkfd's interface is %u.%u, which this version of gpreempt does "
+			       "not know (it knows 1.13 and later of 1.x): use a newer gpreempt",
+			       v.major, v.minor);
+	if (v.major < KFD_DEBUG_MAJOR || v.minor < KFD_DEBUG_MINOR)
 		return gp_fail(err, -ENOTSUP,
 			       "amdkfd's interface is %u.%u, but only 1.13 and later suspend "
 			       "queues: use Linux 6.5 or later",
@@ -72,7 +77,11 @@ int gp_kfd_open(struct gp_error *err)
 
 int gp_kfd_version(int kfd, struct kfd_version *version)
 {
-	return ioctl(kfd, KFD_IOC_GET_VERSION, version) < 0 ? -errno : 0;
+	int r = -EINTR;
+
+	for (int i = 0; i < INTERRUPTS_MAX && r == -EINTR; i++)
+		r = ioctl(kfd, KFD_IOC_GET_VERSION, version) < 0 ? -errno : 0;
+	return r;
 }
 
 static int trap(int kfd, struct kfd_dbg_trap *args)
@@ -128,7 +137,7 @@ int gp_kfd_query_event(int kfd, pid_t pid, uint64_t clear, uint64_t *raised)
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
 				    .op = KFD_DBG_QUERY_DEBUG_EVENT,
 				    .query_debug_event = {.exception_mask = clear}};
-	int r = trap(kfd, &args);
+	int r = trap_again(kfd, &args, NULL, 0);
 
 	*raised = r ? 0 : args.query_debug_event.exception_mask;
 	return r;
@@ -141,7 +150,7 @@ int gp_kfd_send_runtime_event(int kfd, pid_t pid)
 		.op = KFD_DBG_SEND_RUNTIME_EVENT,
 		.send_runtime_event = {.exception_mask = KFD_EC_PROCESS_RUNTIME}};
 
-	return trap(kfd, &args);
+	return trap_again(kfd, &args, NULL, 0);
 }
 
 /* Queue ids are below KFD_DBG_QUEUES_MAX and unique in a process; a queue has a GPU. */

@@ -11,13 +11,15 @@
 #include "base/process.h"
 #include "gpu/amd/amd_device.h"
 
-#define MQDS_MAX         256
-#define SETTLE_TRIES     3
-#define RESUME_TRIES     3                   /* before the session is ended */
-#define END_PAUSE_NS     (10 * GP_NS_PER_MS) /* before a session that did not end is ended again */
-#define END_PAUSE_MAX_NS (1 * GP_NS_PER_S)
-#define BLAMED_MAX       8   /* failed queues named in a message */
-#define HELD_MAX         256 /* tasks of one process, on all GPUs */
+#define MQDS_MAX          256
+#define SETTLE_TRIES      3
+#define RESUME_TRIES      3                   /* before the session is ended */
+#define END_PAUSE_NS      (10 * GP_NS_PER_MS) /* before a session that did not end is ended again */
+#define END_PAUSE_MAX_NS  (1 * GP_NS_PER_S)
+#define BLAMED_MAX        8   /* failed queues named in a message */
+#define HELD_MAX          256 /* tasks of one process, on all GPUs */
+#define OCCUPIED_LOOKS    3   /* before waves that still run count as a failed suspend */
+#define OCCUPIED_PAUSE_US 200
 
 /* Caller holds requests.lock. */
 static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
@@ -284,6 +286,9 @@ static void note_loss(struct gp_amd_task *task, bool ended)
 static void take_session_away(struct gp_amd_task *task, bool over)
 {
 	task->held = task->has_pointers = false;
+	task->hold_want = false; /* a later session must not hold it without a request */
+	task->proof.state = GP_AMD_PROOF_DONE;
+	task->proof.disproved = false;
 	task->unsure = !over;
 	task->activity_known = task->active = false; /* the pointers are not valid any more */
 	task->npointers = 0;
@@ -458,6 +463,11 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			"destroyed; this is tried again",
 			hold ? "suspend" : "resume", name_blamed(task, blamed, sizeof blamed),
 			task->pid);
+	else if (code == -EREMOTEIO)
+		gp_fail(&task->why, code,
+			"the driver says that it suspended process %d, but its work still runs on "
+			"the GPU",
+			task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
 			"process %d has shut down its ROCm runtime or has executed another program",
@@ -483,6 +493,66 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 	return code;
 }
 
+/* Activity may have shown that the last answer of the driver was wrong. True: that the release of a
+ * task had no effect. */
+static bool doubt_disproved(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
+{
+	bool not_released = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct task_list list = {.task = &task[i], .n = 1};
+		struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
+		bool disproved;
+
+		pthread_mutex_lock(&h->requests.lock);
+		disproved = task[i]->proof.disproved;
+		not_released |= disproved && !task[i]->proof.of_hold;
+		pthread_mutex_unlock(&h->requests.lock);
+		if (disproved && task[i]->target)
+			gp_amd_session_doubt(&task[i]->target->session, &choice);
+	}
+	return not_released;
+}
+
+/* Whether waves of the process are on the GPU, as far as the driver counts them. */
+static bool occupies(struct gp_kfd_thread *h, const struct gp_amd_task *task)
+{
+	bool countable;
+
+	pthread_mutex_lock(&h->requests.lock);
+	countable = gp_amd_has_occupancy(&task->gpu->node) && gp_amd_is_whole(task);
+	pthread_mutex_unlock(&h->requests.lock);
+	for (int i = 0; i < OCCUPIED_LOOKS && countable; i++) {
+		if (gp_amd_occupancy(task->pid, task->gpu->node.gpu_id) <= 0)
+			return false;
+		usleep(OCCUPIED_PAUSE_US);
+	}
+	return countable;
+}
+
+/* Waves of suspended queues are saved and off the hardware. Waves of a queue that the process has
+ * just created are not: it is held as an arrival. -EREMOTEIO: the suspend had no effect. */
+static int verify_suspended(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
+{
+	struct gp_amd_session *s = &task[0]->target->session;
+	bool running = false;
+
+	for (unsigned i = 0; i < n && !running; i++)
+		running = occupies(h, task[i]);
+	return !running || gp_amd_session_refresh(s) || s->changed ? 0 : -EREMOTEIO;
+}
+
+/* A suspend without effect is taken back, for the case that it has one later. */
+static int undo_suspend(struct gp_amd_task *const *task, unsigned n)
+{
+	struct task_list list = {.task = task, .n = n};
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
+
+	gp_amd_session_doubt(&task[0]->target->session, &choice);
+	resume(task, n);
+	return -EREMOTEIO;
+}
+
 int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
 	int r = 0;
@@ -491,9 +561,15 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 		r = get_session(h, task[i]);
 	if (r)
 		return r;
+	doubt_disproved(h, task, n);
 	for (unsigned i = 0; i < n; i++)
 		task[i]->hold_want = true;
 	r = suspend(task, n);
+	if (r > 0 && verify_suspended(h, task, n))
+		r = undo_suspend(task, n);
+	/* Nothing was left to suspend. Another process may have ended the session meanwhile. */
+	if (!r && gp_kfd_has_session(h->kfd, task[0]->pid) == 0)
+		r = -EINVAL;
 	for (unsigned i = 0; i < n && r < 0; i++)
 		task[i]->hold_want = false; /* new queues are not held */
 	return note_failure(h, task, n, r, true);
@@ -505,13 +581,20 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
  * again.
  */
 static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
-		   struct gp_amd_task *const *task, unsigned n)
+		   struct gp_amd_task *const *task, unsigned n, bool *proven)
 {
 	int r;
 
+	*proven = true; /* except for a resume that the driver confirms */
 	if (target->ending)
 		return end_target(h, target, true);
+	if (doubt_disproved(h, task, n)) {
+		gp_log(GP_LOG_WARN, "session.ended-to-release", "pid=%d reason=no-progress",
+		       target->session.pid);
+		return end_target(h, target, true);
+	}
 	r = resume(task, n);
+	*proven = r == 0;
 	if (r >= 0) {
 		target->resume_failures = 0;
 		return 0;
@@ -524,7 +607,8 @@ static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
 }
 
 /* A task without a session has no suspended queues. */
-int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
+int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
+		   bool *proven)
 {
 	struct gp_amd_task *mine[GP_AMD_BATCH_MAX];
 	unsigned nmine = 0;
@@ -534,7 +618,8 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 		if (task[i]->target)
 			mine[nmine++] = task[i];
 	}
-	return nmine ? release(h, mine[0]->target, mine, nmine) : 0;
+	*proven = true;
+	return nmine ? release(h, mine[0]->target, mine, nmine, proven) : 0;
 }
 
 /* The tasks of a process whose last request was a hold. */

@@ -80,6 +80,7 @@ static bool act(struct gp_kfd_thread *h)
 	struct gp_request r[GP_AMD_BATCH_MAX];
 	struct gp_amd_task *task[GP_AMD_BATCH_MAX];
 	unsigned n = take(h, r);
+	bool proven = false;
 	int failed = 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -88,13 +89,18 @@ static bool act(struct gp_kfd_thread *h)
 		return false;
 	if (r[0].kind == GP_AMD_PREPARE)
 		gp_amd_prepare(h, task[0]);
+	else if (r[0].kind == GP_AMD_HOLD)
+		failed = gp_amd_hold(h, task, n);
 	else
-		failed = (r[0].kind == GP_AMD_HOLD ? gp_amd_hold : gp_amd_release)(h, task, n);
+		failed = gp_amd_release(h, task, n, &proven);
 	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->queued--;
-		if (r[0].kind != GP_AMD_PREPARE)
-			task[i]->failed = failed;
+		if (r[0].kind == GP_AMD_PREPARE)
+			continue;
+		task[i]->failed = failed;
+		gp_amd_proof_begin(task[i], r[0].kind == GP_AMD_HOLD, proven || failed,
+				   gp_monotonic_ns());
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);
@@ -102,6 +108,8 @@ static bool act(struct gp_kfd_thread *h)
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)
 			gp_amd_notify(task[i]->gpu);
+	if (r[0].kind != GP_AMD_PREPARE && !proven && !failed)
+		eventfd_write(h->activity_fd, 1); /* looks for the effect */
 	if (task[0]->target && task[0]->target->session.changed)
 		gp_amd_settle(h, task[0]->target);
 	return true;

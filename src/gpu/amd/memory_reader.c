@@ -40,61 +40,76 @@ int gp_amd_open_memory(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Number of packets that were not taken, and the write pointer. */
+/* Number of packets that were not taken, and the two pointers. */
 static bool read_queue(int fd, const struct gp_amd_pointers *p, uint64_t *pending,
-		       uint64_t *written)
+		       uint64_t *written, uint64_t *taken)
 {
-	uint64_t read_at;
-
-	if (!read_pointer(fd, p->read_address, &read_at) ||
+	if (!read_pointer(fd, p->read_address, taken) ||
 	    !read_pointer(fd, p->write_address, written))
 		return false;
-	*pending = (*written - read_at) & p->mask;
+	*pending = (*written - *taken) & p->mask;
 	return true;
 }
 
 uint64_t gp_amd_read_pending(int fd, const struct gp_amd_pointers *p)
 {
-	uint64_t pending, written;
+	uint64_t pending, written, taken;
 
-	return read_queue(fd, p, &pending, &written) ? pending : UINT64_MAX;
+	return read_queue(fd, p, &pending, &written, &taken) ? pending : UINT64_MAX;
 }
 
 static void read_queues(struct gp_amd_reading *g)
 {
 	g->known = g->n > 0;
-	g->pending = g->written = 0;
+	g->pending = g->written = g->taken = 0;
 	g->opened = g->mem_fd < 0;
 	if (g->opened)
 		g->mem_fd = gp_amd_open_memory(g->pid);
 	for (unsigned i = 0; i < g->n && g->known; i++) {
-		uint64_t pending = 0, written = 0;
+		uint64_t pending = 0, written = 0, taken = 0;
 
-		g->known = read_queue(g->mem_fd, &g->pointer[i], &pending, &written);
+		g->known = read_queue(g->mem_fd, &g->pointer[i], &pending, &written, &taken);
 		g->pending += pending;
 		g->written += written;
+		g->taken += taken;
 	}
 }
 
 /* A waiting packet is work, and so is a packet that was added and taken since the last reading. The
  * pointers do not show whether a packet that was taken still runs. */
-static enum gp_amd_work find_work(const struct gp_amd_reading *g)
+static enum gp_amd_work find_work(struct gp_amd_reading *g)
 {
-	int occupied;
-
+	g->occupied =
+		g->wants_occupancy && g->has_occupancy ? gp_amd_occupancy(g->pid, g->gpu_id) : -1;
 	if (g->pending || (g->knows_written && g->written != g->written_before))
 		return GP_AMD_WORK_SEEN;
 	if (g->was_idle)
 		return GP_AMD_WORK_NONE;
-	occupied = g->has_occupancy ? gp_amd_occupancy(g->pid, g->gpu_id) : -1;
-	return occupied < 0 ? GP_AMD_WORK_MAYBE : occupied ? GP_AMD_WORK_SEEN : GP_AMD_WORK_NONE;
+	if (g->occupied < 0 && g->has_occupancy)
+		g->occupied = gp_amd_occupancy(g->pid, g->gpu_id);
+	return g->occupied < 0 ? GP_AMD_WORK_MAYBE
+	       : g->occupied   ? GP_AMD_WORK_SEEN
+			       : GP_AMD_WORK_NONE;
+}
+
+/* Packets that wait beside idle compute units, before and after the occupancy was read. */
+static bool is_stalled(const struct gp_amd_reading *g)
+{
+	struct gp_amd_reading again = *g;
+
+	if (!g->pending || g->occupied)
+		return false;
+	read_queues(&again);
+	return again.known && again.pending && again.taken == g->taken;
 }
 
 static void read_task(struct gp_amd_reading *g)
 {
 	read_queues(g);
+	g->occupied = -1;
 	if (g->known)
 		g->work = find_work(g);
+	g->stalled = g->known && is_stalled(g);
 }
 
 static void free_reader(struct gp_amd_reader *r)

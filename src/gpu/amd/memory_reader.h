@@ -24,7 +24,9 @@ struct gp_amd_reading {
 	uint32_t gpu_id;
 	bool was_idle; /* then "nothing pending" means idle, and the occupancy is not read */
 	bool has_occupancy;
-	bool knows_written; /* written_before is valid */
+	bool wants_occupancy;  /* also if packets are pending: a proof needs it */
+	unsigned proof_number; /* of the task when the reading began */
+	bool knows_written;    /* written_before is valid */
 	uint64_t written_before;
 	int mem_fd; /* -1: the reader opens it; the caller owns it afterwards */
 	bool opened;
@@ -35,6 +37,9 @@ struct gp_amd_reading {
 	enum gp_amd_work work;
 	uint64_t pending;
 	uint64_t written; /* sum of the write pointers: changes with each submission */
+	uint64_t taken;   /* sum of the read pointers: changes with each packet that is taken */
+	int occupied;     /* compute units; -1 = not read */
+	bool stalled;     /* packets wait, no waves run, and no packet is taken */
 };
 
 #define GP_AMD_READERS_MAX 8

@@ -44,8 +44,13 @@ static int explain(const struct gp_amd_session *s, int code, struct gp_error *er
 	pid_t tracer = gp_amd_tracer_of(s->pid);
 	char name[32];
 
-	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie cannot be traced */
+	if (gp_pidfd_ended(s->pidfd)) /* a zombie cannot be traced */
 		return gp_fail(err, -ESRCH, "there is no process %d", s->pid);
+	if (code == -ESRCH)
+		return gp_fail(err, -EIO,
+			       "the kernel does not find process %d to attach to (ESRCH), although "
+			       "it runs; try again",
+			       s->pid);
 	if (tracer)
 		return gp_fail(
 			err, -EBUSY,
@@ -98,7 +103,8 @@ static void continue_target(struct gp_amd_session *s, const siginfo_t *info)
 	uintptr_t signal = is_event_stop(info) ? 0 : (uintptr_t)info->si_signo;
 
 	if (s->link == GP_AMD_UNLINKING) {
-		if (!ptrace(PTRACE_DETACH, s->pid, NULL, signal))
+		if (!ptrace(PTRACE_DETACH, s->pid, NULL, signal) &&
+		    gp_amd_tracer_of(s->pid) != gettid())
 			s->link = GP_AMD_UNLINKED;
 	} else if (is_group_stop(info)) {
 		ptrace(PTRACE_LISTEN, s->pid, NULL, NULL);

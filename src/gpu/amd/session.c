@@ -10,15 +10,18 @@
 #include "base/process.h"
 #include "gpu/amd/handshake.h"
 #include "gpu/amd/ptrace_link.h"
+#include "gpu/amd/topology.h"
 
 /* The driver reports all other exceptions to the program's own runtime. */
-#define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
+#define EXCEPTIONS    (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
 
-#define FIRST_QUEUES 16
-#define END_TRIES    3
-#define ENABLE_TRIES 10 /* while signals interrupt the call */
-#define REFUSALS_MAX 3
-#define DYING_MS     100
+#define FIRST_QUEUES  16
+#define END_TRIES     3
+#define ENABLE_TRIES  10 /* while signals interrupt the call */
+#define REFUSALS_MAX  3
+#define DYING_MS      100
+#define LACK_LOOKS    4 /* before a snapshot that lacks queues counts as wrong */
+#define LACK_PAUSE_US 1000
 #define EVENTS_MAX \
 	64 /* in one call: a target that raises events all the time must not block the thread */
 
@@ -90,14 +93,27 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 	s->changed |= changed;
 }
 
+/* Whether the driver lists more queues of the process in sysfs. A queue that is created or
+ * destroyed at this moment may be in one list only. */
+static bool lacks_queues(const struct gp_amd_session *s, int n)
+{
+	return gp_amd_sysfs_queues(s->pid, NULL, 0) > n;
+}
+
 int gp_amd_session_refresh(struct gp_amd_session *s)
 {
-	for (;;) {
+	for (int looks = 1;;) {
 		int n = gp_kfd_snapshot(s->kfd, s->pid, KFD_EC_QUEUE_NEW, s->entry, s->capacity);
 		int r;
 
 		if (n < 0)
 			return n;
+		if (lacks_queues(s, n)) {
+			if (looks++ == LACK_LOOKS)
+				return -EPROTO;
+			usleep(LACK_PAUSE_US);
+			continue;
+		}
 		if ((unsigned)n <= s->capacity) {
 			take_snapshot(s, (unsigned)n);
 			return 0;
@@ -159,8 +175,8 @@ static bool is_done(uint32_t id)
  * Evaluates a call for the ids in s->id: `answer` is its result. It has taken effect for a queue
  * without an error bit, if the driver counts as many queues as have none. A suspend that failed
  * leaves the queue marked as suspended in the driver, a resume that failed as running; whether it
- * is on the hardware is not known. A refused queue is not changed. -EIO: a queue failed; -EPROTO:
- * count and bits differ.
+ * is on the hardware is not known. A refused queue should be unchanged, which is not relied on.
+ * -EIO: a queue failed; -EPROTO: count and bits differ.
  */
 static int evaluate(struct gp_amd_session *s, uint32_t n, bool suspended, int answer)
 {
@@ -181,7 +197,7 @@ static int evaluate(struct gp_amd_session *s, uint32_t n, bool suspended, int an
 		if (is_done(s->id[i]) && s->answered == s->expected) {
 			q->suspended = suspended;
 			q->doubtful = false;
-		} else if (!q->refused || !suspended) {
+		} else {
 			q->doubtful = true;
 		}
 	}
@@ -271,6 +287,13 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 	s->answered = answered;      /* for the message */
 	s->expected = expected;
 	return r;
+}
+
+void gp_amd_session_doubt(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (is_meant(choice, &s->queue[i]))
+			s->queue[i].doubtful = true;
 }
 
 /* The target starts or ends its runtime, and waits for the answer. */
@@ -413,7 +436,13 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	if (is_dying(s, code))
 		return gp_fail(err, -ESRCH, "process %d has ended", s->pid);
 	switch (code) {
-	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
+	case -ESRCH:
+		if (gp_amd_sysfs_queues(s->pid, NULL, 0) > 0)
+			return gp_fail(err, -EIO,
+				       "the driver does not find process %d (ESRCH), although it "
+				       "lists queues of it; try again",
+				       s->pid);
+		return gp_amd_not_a_user(s->pid, code, err);
 	case -EPROTO:
 		return gp_fail(
 			err, code,
@@ -464,6 +493,8 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 		r = gp_amd_session_refresh(s);
 	if (r == -EINVAL || r == -EPROTO) /* there is no session, or the driver's answer is wrong */
 		return explain_enable(s, -EPROTO, err);
+	if (r == -ESRCH)
+		return explain_enable(s, r, err);
 	return r < 0 ? gp_fail(err, r, "the queues of process %d cannot be read: %s", s->pid,
 			       gp_error_name(r))
 		     : 0;

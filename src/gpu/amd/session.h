@@ -116,6 +116,10 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
  * known to run are `doubtful`. */
 int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice);
 
+/* The last call for these queues had no effect although the driver confirmed it: they are
+ * `doubtful` until a later call succeeds. */
+void gp_amd_session_doubt(struct gp_amd_session *s, const struct gp_amd_choice *choice);
+
 /* Whether a queue computes. Queues that only copy are never suspended. */
 bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue);
 
