@@ -214,14 +214,6 @@ bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *st
 		    const struct gp_deadline_rules *rules,
 		    const struct gp_deadline_entity *candidate);
 
-/* Defined in deadline_holds.c. */
-
-/*
- * Fills in which tasks are held: all but the chosen entity. `rotates`: the background takes turns.
- */
-void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
-		       uint32_t user_held, bool rotates, struct gp_plan *plan);
-
 /* Used by several of these files. */
 
 /* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not

@@ -17,7 +17,7 @@
  * one more for each period from L = deadline + period - 2 * jitter on.
  *
  * cost, if the hardware takes turns: From the moment an entity waits, all entities but one are held
- * until no job is left, including idle ones (deadline_holds.c). So a job that is due later than the
+ * until no job is left, including idle ones (deadline.c). So a job that is due later than the
  * running one does not interrupt it. When its time comes, the device stands still for its release,
  * and switches. A job that is due earlier is released while the other one runs on, and then the
  * other one is held. Both may share the device for the time of a hold, in turns of a slice. The

@@ -4,14 +4,12 @@
  * parameters and blobs begin with those of `priority`, and its plans start from the plan of
  * `priority`.
  *
- *   qos_periods.c   run times, period by period
- *   qos_load.c      how busy the service is, and how certain that is
- *   qos_choose.c    slices or windows, and which targets are refused
- *   qos_plan.c      the length of the windows, and the response times to expect
- *   qos_queueing.c  how long requests wait for each other
- *   qos_windows.c   best-effort work in windows
- *   qos_slack.c     without slices: how long a preemption can be delayed
- *   qos_share.c     ceilings, and turns for guaranteed shares
+ *   qos.c         the plan, and best-effort work in windows
+ *   qos_load.c    run times, period by period; how busy the service is, and how certain that is
+ *   qos_choose.c  slices or windows, and which targets are refused
+ *   qos_plan.c    the length of the windows, and the response times to expect
+ *   qos_slack.c   without slices: how long a preemption can be delayed
+ *   qos_share.c   ceilings, and turns for guaranteed shares
  */
 #ifndef GP_POLICY_QOS_QOS_H
 #define GP_POLICY_QOS_QOS_H
@@ -190,9 +188,6 @@ static inline bool is_seen_at_once(const struct gp_view *view, const struct gp_t
 bool gp_qos_account(const struct gp_view *view, const struct gp_policy_state *state);
 void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d);
 
-/* In windows: whether the service ran for all the time that it could have, apart from its gaps. */
-bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *state);
-
 /*
  * The time that 99 of 100 requests do not exceed when they wait for other requests, beyond the
  * `setup_ns` that every first request waits. Requests take `each_ns` and keep the device busy for
@@ -260,10 +255,6 @@ static inline void note_work(const struct gp_view *view, struct gp_qos_device *d
 	if (view->now_ns >= d->idle_ns + linger_ns)
 		d->waiting_ns = 0;
 }
-
-/* Changes the plan of `priority` according to the state of the window. */
-void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-			  const struct gp_qos_counts *counts, struct gp_plan *plan);
 
 /* Without slices: decides for each latency-critical entity whether others are held for it now. To
  * be called after gp_entities_gather and before `priority` makes its plan. */
