@@ -31,7 +31,7 @@ static int call_policy(struct gp_engine *e, uint64_t *took_ns)
 	if (e->n)
 		memset(e->plan_task, 0, e->n * sizeof *e->plan_task);
 	e->plan = (struct gp_plan){.next_ns = GP_NEVER, .task = e->plan_task};
-	r = e->policy.ops->decide(&e->view, &e->state, &e->plan);
+	r = e->policy.ops->decide(&e->view, &e->plan);
 	*took_ns = clock ? gp_now_ns(clock) - begin_ns : 0;
 	if (clock)
 		gp_hist_add(&e->stats.decide_ns, *took_ns);

@@ -30,6 +30,7 @@ static void keep_record(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reas
 	x->task = task;
 	x->view = e->view;
 	x->view.task = x->task_view;
+	x->view.state = NULL; /* the policy's memory is freed */
 	x->ntasks = e->n < GP_EJECT_VIEW_MAX ? e->n : GP_EJECT_VIEW_MAX;
 	if (!x->ntasks)
 		return;

@@ -326,6 +326,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.starve_limit_ns = e->config.starve_limit_ns,
 		.n = e->n,
 		.task = e->view_task,
+		.state = &e->state,
 	};
 	e->stats.ticks++;
 }

@@ -54,6 +54,7 @@ struct gp_view {
 				      this time */
 	uint32_t n;
 	const struct gp_task_view *task;
+	const struct gp_policy_state *state; /* the policy's own memory */
 };
 
 enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
@@ -93,16 +94,22 @@ struct gp_policy_state {
 	size_t task_stride;
 };
 
-static inline void *gp_policy_task(const struct gp_policy_state *state, uint32_t index)
+/* The blob of a task of the view. */
+static inline void *gp_policy_task(const struct gp_view *view, uint32_t index)
 {
-	return state->task + (size_t)index * state->task_stride;
+	return view->state->task + (size_t)index * view->state->task_stride;
+}
+
+/* The value of a parameter whose minimum is not negative. */
+static inline uint64_t gp_param(const struct gp_view *view, unsigned param)
+{
+	return (uint64_t)view->state->param[param];
 }
 
 /* A parameter in us as a slice that the device accepts. */
-static inline uint32_t gp_slice_param(const struct gp_view *view,
-				      const struct gp_policy_state *state, unsigned param)
+static inline uint32_t gp_slice_param(const struct gp_view *view, unsigned param)
 {
-	uint64_t us = (uint64_t)state->param[param];
+	uint64_t us = gp_param(view, param);
 
 	return us < view->slice_min_us   ? view->slice_min_us
 	       : us > view->slice_max_us ? view->slice_max_us
@@ -147,11 +154,10 @@ struct gp_policy_ops {
 			 void *task_state);
 
 	/*
-	 * Must be deterministic in (view, state). Writes only the state and the plan; uses no
-	 * clock, no I/O and no allocation. Returns 0 or -errno; an error ejects the policy.
+	 * Must be deterministic in the view and its state. Writes only the state and the plan; uses
+	 * no clock, no I/O and no allocation. Returns 0 or -errno; an error ejects the policy.
 	 */
-	int (*decide)(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan);
+	int (*decide)(const struct gp_view *view, struct gp_plan *plan);
 };
 
 /* gp_seen_active: activity is known and the task is active. gp_seen_idle: activity is known and the

@@ -48,19 +48,18 @@ static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struc
 	}
 }
 
-static void share_by_turns(const struct gp_view *view, const struct gp_policy_state *state,
-			   uint64_t quantum_ns, struct gp_plan *plan)
+static void share_by_turns(const struct gp_view *view, uint64_t quantum_ns, struct gp_plan *plan)
 {
-	struct rr_device *d = state->device;
-	uint32_t user_held = gp_entities_gather(view, state);
+	struct rr_device *d = view->state->device;
+	uint32_t user_held = gp_entities_gather(view);
 	struct gp_rotation_rules rules = {
 		.room = user_held < view->max_held ? view->max_held - user_held : 0,
 		.quantum_ns = quantum_ns,
 	};
-	bool rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
+	bool rotates = gp_rotate(view, &d->rotation, &rules, plan);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *e = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
@@ -71,15 +70,14 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 		gp_plan_wake_at(plan, d->rotation.ends_ns);
 }
 
-static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		     struct gp_plan *plan)
+static int rr_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	uint64_t quantum_us = (uint64_t)state->param[QUANTUM];
+	uint64_t quantum_us = gp_param(view, QUANTUM);
 
 	if (view->caps & GP_CAP_SLICE)
 		share_by_slices(view, slice_for(view, quantum_us), plan);
 	else
-		share_by_turns(view, state, quantum_us * 1000, plan);
+		share_by_turns(view, quantum_us * 1000, plan);
 	return 0;
 }
 

@@ -116,7 +116,6 @@ static uint64_t job_cost_ns(const struct gp_view *view, bool request_marks)
 /* All entities that have a promise, and the candidate. */
 struct demand {
 	const struct gp_view *view;
-	const struct gp_policy_state *state;
 	const struct gp_deadline_rules *rules;
 	const struct gp_deadline_entity *candidate;
 
@@ -132,7 +131,7 @@ struct demand {
 
 static const struct gp_deadline_entity *asker(const struct demand *d, uint32_t i)
 {
-	const struct gp_deadline_entity *e = gp_deadline_entity(d->state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(d->view, i);
 
 	return e->promised || e == d->candidate ? e : NULL;
 }
@@ -153,7 +152,7 @@ static uint64_t intrusion_ns(const struct demand *d, const struct gp_deadline_en
 
 static uint64_t job_ns(const struct demand *d, const struct gp_deadline_entity *e)
 {
-	uint64_t moves = d->rules->more_moves ? d->rules->more_moves(d->state, &e->asked) : 0;
+	uint64_t moves = d->rules->more_moves ? d->rules->more_moves(d->view, &e->asked) : 0;
 	uint64_t need_ns = larger(e->asked.need_ns, d->shortest_job_ns);
 	uint64_t all_ns = need_ns + d->cost_ns + 2 * e->asked.late_ns + moves * e->asked.change_ns;
 
@@ -186,7 +185,7 @@ static uint64_t is_there_ns(const struct gp_deadline_entity *e, uint64_t in_ns)
 /* All intrusions together cannot take more time than is left when the first one begins. */
 static uint64_t demand(const struct demand *d, uint64_t in_ns)
 {
-	uint64_t permille = (uint64_t)d->state->param[GP_DEADLINE_RESERVE], all_ns = d->once_ns;
+	uint64_t permille = gp_param(d->view, GP_DEADLINE_RESERVE), all_ns = d->once_ns;
 	uint64_t intrude_ns = 0, longest_ns = 0;
 
 	if (in_ns >= d->reserve_from_ns)
@@ -235,7 +234,7 @@ static bool sum_up(struct demand *d, uint64_t whole)
 {
 	d->ahead_ns = d->once_ns + 1000;
 	d->shortest_ns = UINT64_MAX;
-	d->reserve_from_ns = gp_reserve_apart_ns(d->view, d->state);
+	d->reserve_from_ns = gp_reserve_apart_ns(d->view);
 	for (uint32_t i = 0; i < d->view->n && d->load < whole; i++) {
 		const struct gp_deadline_entity *e = asker(d, i);
 		uint64_t all_ns, early_ns;
@@ -257,13 +256,13 @@ static bool sum_up(struct demand *d, uint64_t whole)
  * room. Each step removes a part of the remaining time, so there are few steps. If very many
  * entities ask for all of the device, MOST_WORK limits the steps, and the last ones are refused.
  */
-bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-		    const struct gp_deadline_rules *rules,
+bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		    const struct gp_deadline_entity *candidate)
 {
-	struct demand d = {.view = view, .state = state, .rules = rules, .candidate = candidate};
-	struct gp_deadline_device *device = state->device;
-	uint64_t whole = LOAD_ONE * (uint64_t)(1000 - state->param[GP_DEADLINE_RESERVE]) / 1000;
+	struct demand d = {.view = view, .rules = rules, .candidate = candidate};
+	struct gp_deadline_device *device = view->state->device;
+	uint64_t whole =
+		LOAD_ONE * (uint64_t)(1000 - view->state->param[GP_DEADLINE_RESERVE]) / 1000;
 	uint64_t in_ns, needs_ns;
 
 	find_costs(&d);

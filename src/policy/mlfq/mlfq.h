@@ -71,7 +71,6 @@ static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 }
 
 /* `short_ns` is the longest stretch of work at the top level. */
-void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
-			uint64_t short_ns, struct gp_plan *plan);
+void gp_mlfq_set_levels(const struct gp_view *view, uint64_t short_ns, struct gp_plan *plan);
 
 #endif

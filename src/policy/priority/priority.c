@@ -27,18 +27,17 @@ static uint32_t rank(const struct gp_entity *e)
 }
 
 /* The entity has an aging window, but as far as is known the hardware has not reached it yet. */
-static bool has_not_run(const struct gp_view *view, const struct gp_policy_state *state,
-			const struct gp_priority_task *p)
+static bool has_not_run(const struct gp_view *view, const struct gp_priority_task *p)
 {
 	uint64_t since_ns = view->now_ns - p->aging_ns;
 
-	return p->aging_ns && since_ns < aging_ns(view, state, view->n, 0) &&
-	       p->entity.waited_known && p->entity.waited_ns >= since_ns;
+	return p->aging_ns && since_ns < aging_ns(view, view->n, 0) && p->entity.waited_known &&
+	       p->entity.waited_ns >= since_ns;
 }
 
 /* Whether an entity of lower rank has an aging window now. Opens one if it waited long enough. */
-static bool in_aging_window(const struct gp_view *view, const struct gp_policy_state *state,
-			    struct gp_priority_task *p, struct gp_plan *plan)
+static bool in_aging_window(const struct gp_view *view, struct gp_priority_task *p,
+			    struct gp_plan *plan)
 {
 	uint64_t due_ns;
 
@@ -47,11 +46,11 @@ static bool in_aging_window(const struct gp_view *view, const struct gp_policy_s
 		p->ran_ns = view->now_ns - p->entity.waited_ns;
 	else if (!p->entity.policy_held)
 		p->ran_ns = view->now_ns; /* it was released until now */
-	due_ns = p->ran_ns + param_ns(state, GP_PRIORITY_AGE_AFTER);
+	due_ns = p->ran_ns + param_ns(view, GP_PRIORITY_AGE_AFTER);
 	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns) {
 		p->aging_ns = view->now_ns;
-		p->run_until_ns = view->now_ns + param_ns(state, GP_PRIORITY_AGE_RUN);
-	} else if (view->now_ns >= p->run_until_ns && has_not_run(view, state, p)) {
+		p->run_until_ns = view->now_ns + param_ns(view, GP_PRIORITY_AGE_RUN);
+	} else if (view->now_ns >= p->run_until_ns && has_not_run(view, p)) {
 		p->run_until_ns = view->now_ns + GP_MS;
 	}
 	if (view->now_ns < p->run_until_ns) {
@@ -73,19 +72,19 @@ static bool must_wait(const struct gp_entity *e, uint32_t top)
  * that a device that can hold few does not change its choice at every tick. Returns true if all are
  * held.
  */
-static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint32_t of_rank, uint32_t *room, bool held_already, struct gp_plan *plan)
+static bool hold_rank(const struct gp_view *view, uint32_t of_rank, uint32_t *room,
+		      bool held_already, struct gp_plan *plan)
 {
 	bool all = true;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(view, i);
 		struct gp_entity *e = &p->entity;
 
 		if (!must_wait(e, of_rank + 1) || rank(e) != of_rank ||
 		    e->policy_held != held_already)
 			continue;
-		if (e->members > *room || in_aging_window(view, state, p, plan)) {
+		if (e->members > *room || in_aging_window(view, p, plan)) {
 			all = false;
 			continue;
 		}
@@ -97,31 +96,31 @@ static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *
 
 /* Holds the lowest ranks first. Holds latency-critical entities only if all best-effort ones are
  * held. */
-static void hold_lowest(const struct gp_view *view, const struct gp_policy_state *state,
-			uint32_t top, uint32_t room, struct gp_plan *plan)
+static void hold_lowest(const struct gp_view *view, uint32_t top, uint32_t room,
+			struct gp_plan *plan)
 {
 	const uint32_t lc = GP_LATENCY_CRITICAL * (GP_PRIORITY_MAX + 1);
 	bool all = true;
 
 	for (uint32_t r = 0; r < top && (all || r < lc); r++) {
-		all &= hold_rank(view, state, r, &room, true, plan);
-		all &= hold_rank(view, state, r, &room, false, plan);
+		all &= hold_rank(view, r, &room, true, plan);
+		all &= hold_rank(view, r, &room, false, plan);
 	}
 }
 
 /* Holds all entities of a class with a rank below `top`, except in an aging window. Returns true if
  * all are held. */
-static bool hold_class(const struct gp_view *view, const struct gp_policy_state *state,
-		       uint32_t top, uint8_t class, struct gp_plan *plan)
+static bool hold_class(const struct gp_view *view, uint32_t top, uint8_t class,
+		       struct gp_plan *plan)
 {
 	bool all = true;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(view, i);
 
 		if (p->entity.class != class || !must_wait(&p->entity, top))
 			continue;
-		if (in_aging_window(view, state, p, plan))
+		if (in_aging_window(view, p, plan))
 			all = false;
 		else
 			plan->task[i].want = GP_HOLD;
@@ -129,13 +128,13 @@ static bool hold_class(const struct gp_view *view, const struct gp_policy_state 
 	return all;
 }
 
-static void hold_below(const struct gp_view *view, const struct gp_policy_state *state,
-		       uint32_t top, uint32_t room, struct gp_plan *plan)
+static void hold_below(const struct gp_view *view, uint32_t top, uint32_t room,
+		       struct gp_plan *plan)
 {
 	uint32_t needed = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(view, i);
 
 		if (must_wait(&p->entity, top))
 			needed += p->entity.members;
@@ -144,19 +143,18 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 						     entity */
 	}
 	if (needed > room)
-		hold_lowest(view, state, top, room, plan);
-	else if (hold_class(view, state, top, GP_BEST_EFFORT, plan))
-		hold_class(view, state, top, GP_LATENCY_CRITICAL, plan);
+		hold_lowest(view, top, room, plan);
+	else if (hold_class(view, top, GP_BEST_EFFORT, plan))
+		hold_class(view, top, GP_LATENCY_CRITICAL, plan);
 }
 
-void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
-			     uint32_t user_held, struct gp_plan *plan)
+void gp_priority_by_activity(const struct gp_view *view, uint32_t user_held, struct gp_plan *plan)
 {
 	uint32_t top = 0;
 	uint32_t room = room_for_holds(view, user_held);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *e = gp_policy_task(state, i);
+		const struct gp_entity *e = gp_policy_task(view, i);
 
 		if (e->members && e->active && !e->user_held && !e->barred && rank(e) > top)
 			top = rank(e);
@@ -166,7 +164,7 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 	}
 	if (!(view->caps & GP_CAP_HOLD))
 		return;
-	hold_below(view, state, top, room, plan);
+	hold_below(view, top, room, plan);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
 			plan->task[i].want = plan->task[view->task[i].gang].want;
@@ -174,15 +172,14 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 
 static const struct gp_param priority_params[] = {GP_PRIORITY_PARAM_TABLE};
 
-static int priority_decide(const struct gp_view *view, const struct gp_policy_state *state,
-			   struct gp_plan *plan)
+static int priority_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	uint32_t user_held = gp_entities_gather(view, state);
+	uint32_t user_held = gp_entities_gather(view);
 
 	if (view->caps & GP_CAP_SLICE)
-		gp_priority_by_slices(view, state, user_held, count_lc(view), plan);
+		gp_priority_by_slices(view, user_held, count_lc(view), plan);
 	else
-		gp_priority_by_activity(view, state, user_held, plan);
+		gp_priority_by_activity(view, user_held, plan);
 	return 0;
 }
 

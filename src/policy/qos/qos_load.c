@@ -42,14 +42,14 @@ uint64_t gp_qos_square_root(uint64_t n)
 /* Periods. */
 
 /* Adds the run time of each task since the last tick. Returns true if one has grown. */
-static bool take_run_times(const struct gp_view *view, const struct gp_policy_state *state)
+static bool take_run_times(const struct gp_view *view)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	bool fresh = false;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_qos_task *q = gp_policy_task(state, i);
+		struct gp_qos_task *q = gp_policy_task(view, i);
 
 		q->ran_ns = 0;
 		if (!(t->known & GP_KNOWN_RUN))
@@ -67,14 +67,14 @@ static bool take_run_times(const struct gp_view *view, const struct gp_policy_st
 }
 
 /* In windows: whether the service ran for all the time that it could have, apart from its gaps. */
-static bool fills_windows(const struct gp_view *view, const struct gp_policy_state *state)
+static bool fills_windows(const struct gp_view *view)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	uint64_t lost_ns = d->period.shuts * view->switch_cost_ns;
 	uint64_t time_ns = d->period.shut_ns > lost_ns ? d->period.shut_ns - lost_ns : 0;
-	uint64_t each_ns = each_request(state), ran_ns = d->period.lc_ns;
+	uint64_t each_ns = each_request(view), ran_ns = d->period.lc_ns;
 	/* Gaps may be twice as long as declared, and run time varies by chance. */
-	uint64_t slow_ns = each_ns ? time_ns * d->request_ns / (each_ns + gap_ns(state)) : 0;
+	uint64_t slow_ns = each_ns ? time_ns * d->request_ns / (each_ns + gap_ns(view)) : 0;
 	uint64_t full_ns = each_ns ? time_ns * d->request_ns / each_ns : 0;
 
 	slow_ns += 2 * gp_qos_square_root(ran_ns * d->request_ns);
@@ -84,15 +84,13 @@ static bool fills_windows(const struct gp_view *view, const struct gp_policy_sta
 }
 
 /* The service cannot keep up. That should end soon, so one sample is enough. */
-static bool is_urgent(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint64_t had_ns)
+static bool is_urgent(const struct gp_view *view, uint64_t had_ns)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 
 	if (!d->period.lc_ns || had_ns < PERIOD_NS / 2)
 		return false;
-	return d->windows ? !d->seen_at_once && fills_windows(view, state)
-			  : d->period.be_ns < had_ns / 4;
+	return d->windows ? !d->seen_at_once && fills_windows(view) : d->period.be_ns < had_ns / 4;
 }
 
 void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d)
@@ -100,11 +98,11 @@ void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d)
 	d->period = (struct gp_qos_period){.from_ns = view->now_ns, .seen_ns = view->now_ns};
 }
 
-bool gp_qos_account(const struct gp_view *view, const struct gp_policy_state *state)
+bool gp_qos_account(const struct gp_view *view)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	uint64_t period_ns = PERIOD_UPDATES * view->sample_period_ns, had_ns;
-	bool fresh = take_run_times(view, state);
+	bool fresh = take_run_times(view);
 
 	d->run_seen |= fresh;
 	if (!d->period.from_ns) {
@@ -121,7 +119,7 @@ bool gp_qos_account(const struct gp_view *view, const struct gp_policy_state *st
 	if (period_ns < PERIOD_NS)
 		period_ns = PERIOD_NS;
 	had_ns = view->now_ns - d->period.from_ns;
-	if (fresh && is_urgent(view, state, had_ns))
+	if (fresh && is_urgent(view, had_ns))
 		return true;
 	/* No run time has grown for a long time: no task ran. */
 	return had_ns >= period_ns && (fresh || had_ns >= 4 * period_ns);
@@ -209,16 +207,15 @@ static uint64_t least_in_pauses(const struct gp_view *view, const struct gp_qos_
 }
 
 /* Whether the service used all the time it could have. */
-static bool is_full(const struct gp_view *view, const struct gp_policy_state *state,
-		    const struct gp_qos_counts *counts)
+static bool is_full(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	const struct gp_priority_device *p = &d->priority;
 	/* In an aging window best-effort work runs although the service does not pause. */
 	bool aging = p->age_until_ns || p->aged_ns > d->period.from_ns;
 	bool full = !d->windows ? (d->be_ppm < least_in_pauses(view, d) || aging) && d->period.lc_ns
 		    : counts->seen_at_once ? 2 * d->period.cuts > d->period.shuts
-					   : fills_windows(view, state);
+					   : fills_windows(view);
 
 	gp_qos_note_full(d, full, d->period.lc_ns);
 	if (d->windows && !counts->seen_at_once)
@@ -226,10 +223,9 @@ static bool is_full(const struct gp_view *view, const struct gp_policy_state *st
 	return d->full;
 }
 
-void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct gp_qos_counts *counts)
+void gp_qos_learn_load(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	uint64_t had_ns = view->now_ns - d->period.from_ns;
 	uint64_t lc_ppm = d->period.lc_ns * GP_PPM / had_ns;
 
@@ -239,7 +235,7 @@ void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state 
 	if (!d->windows)
 		check_idle_counted(d, lc_ppm);
 	measure_request(view, d, counts, lc_ppm);
-	if (!is_full(view, state, counts)) {
+	if (!is_full(view, counts)) {
 		gp_qos_add_up(d, had_ns, d->period.lc_ns);
 		return;
 	}

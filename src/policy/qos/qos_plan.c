@@ -135,11 +135,11 @@ static uint64_t most(uint64_t a, uint64_t b)
 }
 
 /* The part of the time for which requests keep the service busy, including the host's time. */
-static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
+static uint64_t load_of(const struct gp_view *view, uint64_t lc_ppm)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 
-	return least(lc_ppm * each_request(state) / most(d->request_ns, 1), GP_PPM);
+	return least(lc_ppm * each_request(view) / most(d->request_ns, 1), GP_PPM);
 }
 
 /*
@@ -147,10 +147,10 @@ static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
  * random: with 9/4 standard deviations, 99 of 100 are answered in time (tested with 600 to 3,000
  * requests per second).
  */
-static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_ppm,
-			    uint64_t open_ns, bool with_spread)
+static uint64_t work_behind(const struct gp_view *view, uint64_t load_ppm, uint64_t open_ns,
+			    bool with_spread)
 {
-	uint64_t each_ns = each_request(state), work_ns = 0;
+	uint64_t each_ns = each_request(view), work_ns = 0;
 
 	for (int i = 0; i < 24; i++) {
 		uint64_t mean_ns = (open_ns + work_ns) * load_ppm / GP_PPM;
@@ -163,36 +163,35 @@ static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_p
 }
 
 /* The time within which 99 of 100 requests are answered, from the end of a window of `open_ns`. */
-static uint64_t answer_after(const struct gp_view *view, const struct gp_policy_state *state,
-			     uint64_t load_ppm, uint64_t open_ns)
+static uint64_t answer_after(const struct gp_view *view, uint64_t load_ppm, uint64_t open_ns)
 {
-	uint64_t each_ns = each_request(state);
+	uint64_t each_ns = each_request(view);
 
 	return view->switch_cost_ns + each_ns +
 	       gp_qos_wait_for_others(each_ns, load_ppm, open_ns + view->switch_cost_ns);
 }
 
 /* The longest window after which 99 of 100 requests are still answered in time. */
-static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
-			       const struct gp_qos_counts *counts, uint64_t load_ppm, bool *keeps)
+static uint64_t longest_window(const struct gp_view *view, const struct gp_qos_counts *counts,
+			       uint64_t load_ppm, bool *keeps)
 {
 	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
-	uint64_t open_ns = param_ns(state, GP_QOS_WINDOW);
-	const struct gp_qos_device *d = state->device;
+	uint64_t open_ns = param_ns(view, GP_QOS_WINDOW);
+	const struct gp_qos_device *d = view->state->device;
 
 	for (int i = 0; counts->target_ns && i < 4; i++) {
-		uint64_t answer_ns = answer_after(view, state, load_ppm, open_ns);
+		uint64_t answer_ns = answer_after(view, load_ppm, open_ns);
 
 		open_ns = counts->target_ns > answer_ns ? counts->target_ns - answer_ns : 0;
-		open_ns = least(open_ns, param_ns(state, GP_QOS_WINDOW));
+		open_ns = least(open_ns, param_ns(view, GP_QOS_WINDOW));
 	}
 	*keeps = open_ns >= shortest_ns;
 	if (*keeps || !d->refuses)
 		return most(open_ns, shortest_ns);
 	/* The target is missed in any case: avoid unnecessary switches. */
 	open_ns = counts->target_ns -
-		  least(counts->target_ns, view->switch_cost_ns + 2 * each_request(state));
-	return most(least(open_ns, param_ns(state, GP_QOS_WINDOW)), shortest_ns);
+		  least(counts->target_ns, view->switch_cost_ns + 2 * each_request(view));
+	return most(least(open_ns, param_ns(view, GP_QOS_WINDOW)), shortest_ns);
 }
 
 /*
@@ -200,28 +199,26 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_polic
  * Best-effort work comes back one release after the last request. Returns an upper bound of the
  * time for which windows are closed: the mean and two standard deviations.
  */
-static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
-			      uint64_t lc_ppm, struct gp_qos_windows *w)
+static uint64_t estimate_seen(const struct gp_view *view, uint64_t lc_ppm, struct gp_qos_windows *w)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	uint64_t first_ns = d->request_ns * GP_PPM / most(lc_ppm, 1);
 	uint64_t run_ns = w->open_ns + least(first_ns, 1000 * GP_MS);
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
-	uint64_t load_ppm = least(load_of(state, lc_ppm), GP_QOS_LOAD_MOST);
+	uint64_t load_ppm = least(load_of(view, lc_ppm), GP_QOS_LOAD_MOST);
 
-	lost_ns += each_request(state); /* the first request is always there */
-	w->shut_ns = lost_ns + work_behind(state, load_ppm, w->open_ns + lost_ns, false);
+	lost_ns += each_request(view); /* the first request is always there */
+	w->shut_ns = lost_ns + work_behind(view, load_ppm, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
-	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(state)) * GP_PPM /
+	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(view)) * GP_PPM /
 				    (GP_PPM - load_ppm);
 }
 
 /* The longest time for which a window may be closed, so that best-effort work has `floor_ppm` of
  * the time. That must hold beside a service that gives the GPU up only at the end of its slice. */
-static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_state *state,
-			     uint64_t open_ns, uint64_t floor_ppm)
+static uint64_t shut_at_most(const struct gp_view *view, uint64_t open_ns, uint64_t floor_ppm)
 {
-	uint64_t late_ns = (uint64_t)state->param[GP_PRIORITY_LC_SHARED_SLICE] * 1000 / 2;
+	uint64_t late_ns = gp_param(view, GP_PRIORITY_LC_SHARED_SLICE) * 1000 / 2;
 	uint64_t run_ns = open_ns - view->switch_cost_ns * 5 / 4;
 	uint64_t round_ns = (run_ns > 2 * late_ns ? run_ns - late_ns : run_ns) * GP_PPM / floor_ppm;
 
@@ -245,27 +242,26 @@ static void allow_for_floor(const struct gp_qos_counts *counts, uint64_t mean_ns
 }
 
 struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
-					  const struct gp_policy_state *state,
 					  const struct gp_qos_counts *counts, uint64_t lc_ppm)
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
-	uint64_t floor_ppm = most((uint64_t)state->param[GP_QOS_FLOOR] * 1000, counts->share_ppm);
-	uint64_t load_ppm = load_of(state, lc_ppm), mean_ns, longest_ns;
-	const struct gp_qos_device *d = state->device;
+	uint64_t floor_ppm = most(gp_param(view, GP_QOS_FLOOR) * 1000, counts->share_ppm);
+	uint64_t load_ppm = load_of(view, lc_ppm), mean_ns, longest_ns;
+	const struct gp_qos_device *d = view->state->device;
 	struct gp_qos_windows w = {0};
 
 	floor_ppm = least(floor_ppm, GP_PPM * 9 / 10);
-	w.open_ns = longest_window(view, state, counts, load_ppm, &w.keeps);
-	w.late_ns = w.open_ns + answer_after(view, state, load_ppm, w.open_ns);
-	w.most_ns = shut_at_most(view, state, w.open_ns, floor_ppm);
-	mean_ns = switch_ns + work_behind(state, load_ppm, w.open_ns + switch_ns, false);
+	w.open_ns = longest_window(view, counts, load_ppm, &w.keeps);
+	w.late_ns = w.open_ns + answer_after(view, load_ppm, w.open_ns);
+	w.most_ns = shut_at_most(view, w.open_ns, floor_ppm);
+	mean_ns = switch_ns + work_behind(view, load_ppm, w.open_ns + switch_ns, false);
 	if (counts->untargeted) { /* windows serve only the shares */
 		w.shut_ns = longest_ns = w.most_ns;
 	} else if (counts->seen_at_once) {
-		longest_ns = estimate_seen(view, state, lc_ppm, &w);
+		longest_ns = estimate_seen(view, lc_ppm, &w);
 		mean_ns = w.shut_ns;
 	} else {
-		longest_ns = switch_ns + work_behind(state, load_ppm, w.open_ns + switch_ns, true);
+		longest_ns = switch_ns + work_behind(view, load_ppm, w.open_ns + switch_ns, true);
 		w.shut_ns = longest_ns = most(longest_ns, least_ns);
 	}
 	allow_for_floor(counts, mean_ns, longest_ns, (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns,
@@ -291,15 +287,14 @@ uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_d
 }
 
 /* Each request occupies the GPU for r + 2 s. The switch back delays only the next request. */
-uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			       uint64_t lc_ppm)
+uint64_t gp_qos_late_by_slices(const struct gp_view *view, uint64_t lc_ppm)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;
 	uint64_t load_ppm = GP_PPM - gp_qos_left_by_slices(view, d, lc_ppm);
 
 	if (load_ppm >= GP_QOS_LOAD_MOST)
 		return UINT64_MAX;
-	return view->switch_cost_ns + each_request(state) +
+	return view->switch_cost_ns + each_request(view) +
 	       gp_qos_wait_for_others(each_ns, load_ppm, 0);
 }
