@@ -12,6 +12,22 @@
 #include "gpu/caps.h"
 #include "task/class.h"
 
+static inline uint64_t gp_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t gp_most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Returns a - b, or 0 if that is negative. */
+static inline uint64_t gp_less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 struct gp_task_view {
 	uint64_t id;   /* never reused */
 	uint32_t gang; /* index in the view of the gang's first task; the task's own index without a
@@ -74,8 +90,7 @@ struct gp_plan {
 
 static inline void gp_plan_wake_at(struct gp_plan *plan, uint64_t at_ns)
 {
-	if (at_ns < plan->next_ns)
-		plan->next_ns = at_ns;
+	plan->next_ns = gp_least(plan->next_ns, at_ns);
 }
 
 struct gp_param {
@@ -106,14 +121,16 @@ static inline uint64_t gp_param(const struct gp_view *view, unsigned param)
 	return (uint64_t)view->state->param[param];
 }
 
+/* The slice that the device accepts and that is nearest to `us`. */
+static inline uint32_t gp_slice_near(const struct gp_view *view, uint64_t us)
+{
+	return (uint32_t)gp_least(gp_most(us, view->slice_min_us), view->slice_max_us);
+}
+
 /* A parameter in us as a slice that the device accepts. */
 static inline uint32_t gp_slice_param(const struct gp_view *view, unsigned param)
 {
-	uint64_t us = gp_param(view, param);
-
-	return us < view->slice_min_us   ? view->slice_min_us
-	       : us > view->slice_max_us ? view->slice_max_us
-					 : (uint32_t)us;
+	return gp_slice_near(view, gp_param(view, param));
 }
 
 /*

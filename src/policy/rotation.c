@@ -254,8 +254,7 @@ bool gp_rotate(const struct gp_view *view, struct gp_rotation *rotation,
 	}
 	/* A round must end well inside the starvation limit. If turns become too short, hardware
 	 * slices are better. */
-	if (quantum_ns > view->starve_limit_ns / 2 / s.entities)
-		quantum_ns = view->starve_limit_ns / 2 / s.entities;
+	quantum_ns = gp_least(quantum_ns, view->starve_limit_ns / 2 / s.entities);
 	if (quantum_ns < QUANTUM_MIN_NS) {
 		rotation->current = 0;
 		return false;

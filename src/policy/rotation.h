@@ -34,6 +34,12 @@ struct gp_entity {
 	uint8_t pauses;         /* one bit per pause, the latest lowest; 1 = it was short */
 };
 
+/* How many more tasks the policy may hold. */
+static inline uint32_t gp_room_for_holds(const struct gp_view *view, uint32_t user_held)
+{
+	return (uint32_t)gp_less(view->max_held, user_held);
+}
+
 /* Fills in the entities of a view. Returns how many tasks are held by users. */
 uint32_t gp_entities_gather(const struct gp_view *view);
 

@@ -23,19 +23,14 @@ struct rr_device {
 	struct gp_rotation rotation;
 };
 
-static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
-{
-	return value < low ? low : value > high ? high : (uint32_t)value;
-}
-
 /* A round must end well inside the starvation limit. With turns, gp_rotate ensures that. */
 static uint32_t slice_for(const struct gp_view *view, uint64_t quantum_us)
 {
 	uint64_t longest_us = view->starve_limit_ns / 1000 / 2 / (view->n + 1);
 
 	if (quantum_us > longest_us)
-		quantum_us = longest_us > SLICE_MIN_US ? longest_us : SLICE_MIN_US;
-	return clamp(quantum_us, view->slice_min_us, view->slice_max_us);
+		quantum_us = gp_most(longest_us, SLICE_MIN_US);
+	return gp_slice_near(view, quantum_us);
 }
 
 static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struct gp_plan *plan)
@@ -53,7 +48,7 @@ static void share_by_turns(const struct gp_view *view, uint64_t quantum_ns, stru
 	struct rr_device *d = view->state->device;
 	uint32_t user_held = gp_entities_gather(view);
 	struct gp_rotation_rules rules = {
-		.room = user_held < view->max_held ? view->max_held - user_held : 0,
+		.room = gp_room_for_holds(view, user_held),
 		.quantum_ns = quantum_ns,
 	};
 	bool rotates = gp_rotate(view, &d->rotation, &rules, plan);

@@ -37,8 +37,7 @@ static struct sum add_up(const struct gp_view *view, const struct gp_turn_rules 
 			s.lightest = e->weight;
 	}
 	s.round_ns = rules->slice_ns * s.weight / s.lightest;
-	if (s.round_ns > gp_turn_round(view, rules))
-		s.round_ns = gp_turn_round(view, rules);
+	s.round_ns = gp_least(s.round_ns, gp_turn_round(view, rules));
 	return s;
 }
 
@@ -49,12 +48,8 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	uint64_t slice_ns = s->round_ns * e->weight / s->weight;
 
 	slice_ns = slice_ns * (WHOLE - e->cut_permille) / WHOLE / (e->busy ? e->busy : 1);
-	if (slice_ns < SLICE_MIN_NS)
-		slice_ns = SLICE_MIN_NS;
-	if (slice_ns < view->slice_min_us * 1000ull)
-		return view->slice_min_us;
-	return slice_ns > view->slice_max_us * 1000ull ? view->slice_max_us
-						       : (uint32_t)(slice_ns / 1000);
+	slice_ns = gp_most(slice_ns, SLICE_MIN_NS);
+	return gp_slice_near(view, slice_ns / 1000);
 }
 
 /* An entity that was not seen active at every tick wants less than its part, or was absent; its
@@ -131,8 +126,7 @@ static void keep_window(const struct gp_view *view, struct gp_turns *turns, uint
 	uint64_t length_ns = WINDOW_ROUNDS * round_ns;
 	uint64_t least_ns;
 
-	if (length_ns < WINDOW_NS)
-		length_ns = WINDOW_NS;
+	length_ns = gp_most(length_ns, WINDOW_NS);
 	note_window(view);
 	if (turns->window_ns && view->now_ns - turns->window_ns < length_ns)
 		return;

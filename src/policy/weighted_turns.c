@@ -87,12 +87,11 @@ static void level(const struct gp_view *view, struct gp_turns *turns)
 	if (least_ns == UINT64_MAX)
 		least_ns =
 			passed_ns; /* no entity takes part: old surpluses are forgotten over time */
-	turns->idle_turn.ahead_ns -=
-		least_ns < turns->idle_turn.ahead_ns ? least_ns : turns->idle_turn.ahead_ns;
+	turns->idle_turn.ahead_ns = gp_less(turns->idle_turn.ahead_ns, least_ns);
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_turn_entity *e = gp_policy_task(view, i);
 
-		e->ahead_ns -= least_ns < e->ahead_ns ? least_ns : e->ahead_ns;
+		e->ahead_ns = gp_less(e->ahead_ns, least_ns);
 	}
 }
 
@@ -235,8 +234,7 @@ static uint64_t turn_length(const struct gp_view *view, const struct line *l,
 	uint64_t round_ns = gp_turn_round(view, rules);
 	uint64_t length_ns = rules->turn_ns * weight / l->lightest;
 
-	if (length_ns > round_ns * weight / l->weight)
-		length_ns = round_ns * weight / l->weight;
+	length_ns = gp_least(length_ns, round_ns * weight / l->weight);
 	return length_ns > TURN_MIN_NS ? length_ns : TURN_MIN_NS;
 }
 
@@ -290,13 +288,7 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
  * slices would cost many switches. */
 static uint32_t slice_in_gang(const struct gp_view *view, const struct gp_turn_rules *rules)
 {
-	uint64_t slice_us = rules->slice_ns / 1000;
-
-	if (!(view->caps & GP_CAP_SLICE))
-		return 0;
-	return slice_us < view->slice_min_us   ? view->slice_min_us
-	       : slice_us > view->slice_max_us ? view->slice_max_us
-					       : (uint32_t)slice_us;
+	return view->caps & GP_CAP_SLICE ? gp_slice_near(view, rules->slice_ns / 1000) : 0;
 }
 
 static void plan_turn(const struct gp_view *view, uint64_t current,
@@ -317,7 +309,7 @@ static void plan_turn(const struct gp_view *view, uint64_t current,
 bool gp_turns_by_holds(const struct gp_view *view, struct gp_turns *turns,
 		       const struct gp_turn_rules *rules, uint32_t user_held, struct gp_plan *plan)
 {
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	uint32_t room = gp_room_for_holds(view, user_held);
 	struct line l = line_up(view, turns, rules);
 
 	if (!(view->caps & GP_CAP_HOLD) || l.tasks > room + !rules->idle_weight ||

@@ -10,11 +10,6 @@
  */
 #include "policy/deadline/deadline.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Whether the begin of a request is known when it happens. A sample of the past does not show that.
  * On a device with samples only, an entity gets a promise when it first sends a request mark.
@@ -29,8 +24,8 @@ static uint64_t jitter_of(const struct gp_view *view, const struct gp_deadline_e
 	uint64_t jitter_ns = gp_param(view, GP_DEADLINE_JITTER) * 1000;
 
 	jitter_ns =
-		smaller(jitter_ns, e->asks.deadline_ns / 64) + (e->marked ? 0 : view->notice_ns);
-	return smaller(jitter_ns, e->asks.within_ns / 2);
+		gp_least(jitter_ns, e->asks.deadline_ns / 64) + (e->marked ? 0 : view->notice_ns);
+	return gp_least(jitter_ns, e->asks.within_ns / 2);
 }
 
 /* The members of a gang run together. If the hardware takes turns, the members switch among
@@ -57,14 +52,14 @@ static void add_member(struct gp_deadline_entity *e, const struct gp_task_view *
 		fresh && !marked && t->known & GP_KNOWN_RUN && t->run_source == GP_RUN_MEASURED;
 	e->run_ns += t->run_ns;
 	if (gp_seen_active(t) && t->known & GP_KNOWN_ACTIVE_SINCE)
-		e->since_ns = smaller(e->since_ns, t->active_since_ns);
+		e->since_ns = gp_least(e->since_ns, t->active_since_ns);
 	if (t->deadline_ns && (!e->asks.deadline_ns || t->deadline_ns < e->asks.deadline_ns))
-		e->asks.deadline_ns = smaller(t->deadline_ns, GP_TIME_CAP);
+		e->asks.deadline_ns = gp_least(t->deadline_ns, GP_TIME_CAP);
 	/* If one member declares no budget, the sum is meaningless. */
 	if (!t->budget_ns || e->asks.budget_ns == UINT64_MAX)
 		e->asks.budget_ns = UINT64_MAX;
 	else
-		e->asks.budget_ns += smaller(t->budget_ns, GP_TIME_CAP);
+		e->asks.budget_ns += gp_least(t->budget_ns, GP_TIME_CAP);
 }
 
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
@@ -82,7 +77,7 @@ static void complete(const struct gp_view *view, struct gp_deadline_entity *e)
 	if (e->asks.budget_ns == UINT64_MAX)
 		e->asks.budget_ns = 0;
 	if (e->asks.deadline_ns) {
-		e->asks.within_ns = smaller(e->asks.deadline_ns, view->starve_limit_ns / 2);
+		e->asks.within_ns = gp_least(e->asks.deadline_ns, view->starve_limit_ns / 2);
 		e->asks.jitter_ns = jitter_of(view, e);
 		e->asks.seen = is_seen_in_time(view, e);
 		e->asks.marked = e->marked;

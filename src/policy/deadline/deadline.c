@@ -4,16 +4,6 @@
 
 #define RHYTHM_JOBS 16 /* number of jobs over which an entity's period is averaged */
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* Jobs. */
 
 /*
@@ -54,14 +44,14 @@ static void begin_job(const struct gp_view *view, struct gp_deadline_entity *e)
 
 	/* A job that was there before the first tick, or was not visible, begins now. */
 	if (e->since_ns < begin_ns && d->last_ns)
-		begin_ns = later(e->since_ns, d->last_ns);
+		begin_ns = gp_most(e->since_ns, d->last_ns);
 	note_rhythm(view, e, begin_ns);
-	e->nominal_ns = e->nominal_ns
-				? later(less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
-				: less(begin_ns, jitter_ns);
+	e->nominal_ns =
+		e->nominal_ns ? gp_most(gp_less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
+			      : gp_less(begin_ns, jitter_ns);
 	e->job = (struct gp_job){
 		.waits = true,
-		.due_ns = later(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
+		.due_ns = gp_most(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
 		.within_ns = e->asked.deadline_ns,
 	};
 	e->overran = false;
@@ -80,7 +70,7 @@ static uint64_t allowed_ns(const struct gp_view *view, const struct gp_deadline_
 	if (e->run_known)
 		return e->asked.need_ns + cuts * gp_refill_ns(view);
 	return e->asked.need_ns + cuts * e->asked.change_ns +
-	       later(view->hold_cost_ns, view->release_cost_ns);
+	       gp_most(view->hold_cost_ns, view->release_cost_ns);
 }
 
 /* If run time is not measured, the time since the entity was chosen counts as run time. */
@@ -89,10 +79,10 @@ static void note_use(const struct gp_view *view, struct gp_deadline_entity *e, b
 	const struct gp_deadline_device *d = view->state->device;
 
 	if (e->run_known)
-		e->used_ns = less(e->run_ns, e->run_from_ns);
+		e->used_ns = gp_less(e->run_ns, e->run_from_ns);
 	else if (chosen)
 		e->used_ns += view->now_ns - d->last_ns;
-	e->job.left_ns = less(e->asked.need_ns, e->used_ns);
+	e->job.left_ns = gp_less(e->asked.need_ns, e->used_ns);
 	if (e->used_ns > allowed_ns(view, e))
 		e->overran = true;
 }
@@ -117,7 +107,7 @@ static void note_job(const struct gp_view *view, uint32_t i)
 	else if (e->job.waits)
 		note_use(view, e, chosen);
 	if (e->job.waits)
-		e->job.left_ns = less(e->asked.need_ns, e->used_ns);
+		e->job.left_ns = gp_less(e->asked.need_ns, e->used_ns);
 	if (e->entity.active)
 		e->seen_ns = view->now_ns;
 }
@@ -172,7 +162,7 @@ static struct reserve size_reserve(const struct gp_view *view)
 
 	if (d->background && every_ns > view->starve_limit_ns / 2 / d->background)
 		every_ns = view->starve_limit_ns / 2 / d->background;
-	every_ns = later(every_ns, gp_reserve_apart_ns(view));
+	every_ns = gp_most(every_ns, gp_reserve_apart_ns(view));
 	return (struct reserve){every_ns, every_ns * permille / 1000 - 2 * change_ns};
 }
 
@@ -196,7 +186,7 @@ static void note_background(const struct gp_view *view, struct reserve *r)
 	} else if (d->got_ns >= r->run_ns) {
 		d->from_ns = view->now_ns < d->from_ns
 				     ? view->now_ns + r->every_ns
-				     : later(d->from_ns + r->every_ns, view->now_ns);
+				     : gp_most(d->from_ns + r->every_ns, view->now_ns);
 		d->got_ns = 0;
 	}
 	d->reserve =
@@ -213,7 +203,7 @@ static bool rotate_background(const struct gp_view *view, uint32_t user_held,
 {
 	struct gp_deadline_device *d = view->state->device;
 	struct gp_rotation_rules rules = {
-		.room = user_held < view->max_held ? view->max_held - user_held : 0,
+		.room = gp_room_for_holds(view, user_held),
 		.quantum_ns = gp_param(view, GP_DEADLINE_QUANTUM) * GP_MS,
 	};
 	uint64_t had_turn = d->rotation.current;
@@ -319,7 +309,7 @@ static void plan_holds(const struct gp_view *view, uint32_t user_held, bool rota
 		       struct gp_plan *plan)
 {
 	struct gp_deadline_device *d = view->state->device;
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;
+	uint32_t room = gp_room_for_holds(view, user_held), held = 0;
 	bool pending = release_pending(view, d);
 
 	note_crowd(view);
@@ -396,7 +386,7 @@ static void choose(const struct gp_view *view, const struct gp_deadline_rules *r
 	if (chosen < view->n) {
 		const struct gp_deadline_entity *e = gp_deadline_entity(view, chosen);
 
-		tick_in(view, plan, less(allowed_ns(view, e), e->used_ns) + 1);
+		tick_in(view, plan, gp_less(allowed_ns(view, e), e->used_ns) + 1);
 	} else if (background && d->jobs) {
 		tick_in(view, plan, d->pending_ns + d->reserve.left_ns);
 	}
@@ -424,9 +414,9 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_deadline_rule
 	if (d->unannounced)
 		tick_in(view, plan, gp_late_ns(view));
 	if (rotates && d->background_chosen)
-		gp_plan_wake_at(plan, later(d->rotation.ends_ns,
-					    view->now_ns + d->pending_ns +
-						    less(reserve.run_ns, d->turn_got_ns)));
+		gp_plan_wake_at(plan, gp_most(d->rotation.ends_ns,
+					      view->now_ns + d->pending_ns +
+						      gp_less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;
 }

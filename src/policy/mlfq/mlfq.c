@@ -105,8 +105,7 @@ static void check_turns(const struct gp_view *view, uint32_t busy)
 	if (!pays) {
 		d->given_up_ns = view->now_ns;
 		d->wait_ns = d->wait_ns ? 2 * d->wait_ns : WAIT_NS;
-		if (d->wait_ns > WAIT_MAX_NS)
-			d->wait_ns = WAIT_MAX_NS;
+		d->wait_ns = gp_least(d->wait_ns, WAIT_MAX_NS);
 	} else {
 		d->wait_ns = 0;
 	}
@@ -248,8 +247,7 @@ static uint64_t aging_due_at(const struct gp_view *view, uint32_t below)
 		    !knows_wait(view, e))
 			continue;
 		at_ns = view->now_ns - e->waited_ns + view->starve_limit_ns / 4;
-		if (at_ns < due_ns)
-			due_ns = at_ns;
+		due_ns = gp_least(due_ns, at_ns);
 	}
 	return due_ns > d->aging_until_ns + boost ? due_ns : d->aging_until_ns + boost;
 }
@@ -323,8 +321,7 @@ static uint64_t aging_length(const struct gp_view *view, const struct gp_mlfq_co
 
 	for (uint32_t i = 0; i < view->n; i++)
 		round_ns += gp_seen_idle(&view->task[i]) ? 0 : each_ns;
-	if (round_ns > most_ns)
-		round_ns = most_ns;
+	round_ns = gp_least(round_ns, most_ns);
 	return round_ns > GP_MLFQ_AGING_NS ? round_ns : GP_MLFQ_AGING_NS;
 }
 
@@ -374,7 +371,7 @@ static int mlfq_decide(const struct gp_view *view, struct gp_plan *plan)
 {
 	struct gp_mlfq_device *d = view->state->device;
 	uint32_t user_held = gp_entities_gather(view);
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	uint32_t room = gp_room_for_holds(view, user_held);
 	bool slices = view->caps & GP_CAP_SLICE, rotates, barred = false;
 	struct gp_mlfq_counts c;
 

@@ -151,7 +151,7 @@ static void hold_below(const struct gp_view *view, uint32_t top, uint32_t room,
 void gp_priority_by_activity(const struct gp_view *view, uint32_t user_held, struct gp_plan *plan)
 {
 	uint32_t top = 0;
-	uint32_t room = room_for_holds(view, user_held);
+	uint32_t room = gp_room_for_holds(view, user_held);
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_entity *e = gp_policy_task(view, i);

@@ -85,12 +85,6 @@ static inline uint64_t aging_ns(const struct gp_view *view, uint32_t sharers, ui
 	return run_ns > round_ns ? run_ns : round_ns;
 }
 
-/* How many more tasks the policy may hold. */
-static inline uint32_t room_for_holds(const struct gp_view *view, uint32_t user_held)
-{
-	return user_held < view->max_held ? view->max_held - user_held : 0;
-}
-
 /* The number of latency-critical tasks that no user holds. */
 static inline uint32_t count_lc(const struct gp_view *view)
 {

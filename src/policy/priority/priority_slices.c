@@ -72,8 +72,7 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 {
 	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
 
-	if (long_ns < view->starve_limit_ns / 4)
-		long_ns = view->starve_limit_ns / 4;
+	long_ns = gp_most(long_ns, view->starve_limit_ns / 4);
 	return p->entity.members && !p->entity.idle && !p->entity.user_held && !p->entity.barred &&
 	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
 }
@@ -203,8 +202,7 @@ static void wait_for_release(const struct gp_view *view, struct gp_priority_devi
 		    !t->held)
 			continue;
 		d->age_until_ns = view->now_ns + d->age_ns;
-		if (d->rotation.ends_ns < d->age_until_ns)
-			d->rotation.ends_ns = d->age_until_ns;
+		d->rotation.ends_ns = gp_most(d->rotation.ends_ns, d->age_until_ns);
 	}
 }
 
@@ -220,7 +218,7 @@ static bool rotate_best_effort(const struct gp_view *view, uint32_t user_held, u
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
 		.unknown_joins = lc > 0,
-		.room = room_for_holds(view, user_held),
+		.room = gp_room_for_holds(view, user_held),
 		.quantum_ns = param_ns(view, GP_PRIORITY_QUANTUM),
 		.age_after_ns = param_ns(view, GP_PRIORITY_AGE_AFTER),
 		.age_run_ns = param_ns(view, GP_PRIORITY_AGE_RUN),

@@ -52,11 +52,6 @@ static uint64_t linger_of(const struct gp_view *view, const struct gp_qos_counts
 	return counts->marked ? 0 : linger_ns(view);
 }
 
-static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
-{
-	return at_ns > cost_ns ? at_ns - cost_ns : 0;
-}
-
 /* When to request the end of the current phase. UINT64_MAX = not before there is work. */
 static uint64_t end_of_phase(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
@@ -64,20 +59,20 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_qos_cou
 	uint64_t stays_ns = linger_of(view, counts);
 
 	if (!counts->seen_at_once || counts->untargeted)
-		return d->shut ? ahead(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
-			       : ahead(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
+		return d->shut ? gp_less(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
+			       : gp_less(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
 	if (!d->shut && d->waiting_ns) {
 		/* A backlog that was interrupted for the floor has waited long already; the window
 		 * still has its full length. */
 		uint64_t from_ns = d->waiting_ns < d->asked_ns ? d->phase_ns : d->waiting_ns;
 
-		return ahead(from_ns + d->set.open_ns, view->hold_cost_ns);
+		return gp_less(from_ns + d->set.open_ns, view->hold_cost_ns);
 	}
 	if (!d->shut)
 		return UINT64_MAX;
 	if (d->idle_ns && d->idle_ns + stays_ns < d->phase_ns + d->set.most_ns)
 		return d->idle_ns + stays_ns;
-	return ahead(d->phase_ns + d->set.most_ns, view->release_cost_ns);
+	return gp_less(d->phase_ns + d->set.most_ns, view->release_cost_ns);
 }
 
 static void move_on(const struct gp_view *view, const struct gp_qos_counts *counts,
@@ -105,22 +100,10 @@ static void move_on(const struct gp_view *view, const struct gp_qos_counts *coun
 	d->period.cuts += !d->shut && d->waiting_ns;
 }
 
-static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
-{
-	return us < view->slice_min_us   ? view->slice_min_us
-	       : us > view->slice_max_us ? view->slice_max_us
-					 : (uint32_t)us;
-}
-
 /* Whole milliseconds, longer than a window, and so never tiny. */
 static uint32_t window_slice(const struct gp_view *view, const struct gp_qos_device *d)
 {
-	return possible_slice(view, (d->set.open_ns / GP_MS + 1) * 1000);
-}
-
-static uint32_t lc_slice(const struct gp_view *view)
-{
-	return possible_slice(view, gp_param(view, GP_PRIORITY_LC_SHARED_SLICE));
+	return gp_slice_near(view, (d->set.open_ns / GP_MS + 1) * 1000);
 }
 
 /* Changes the plan of `priority` according to the state of the window. */
@@ -135,7 +118,7 @@ static void apply_windows(const struct gp_view *view, const struct gp_qos_counts
 
 		/* A service that never pauses would keep the GPU during the whole window. */
 		if (view->task[i].class == GP_LATENCY_CRITICAL && !d->set.keeps)
-			plan->task[i].slice_us = lc_slice(view);
+			plan->task[i].slice_us = gp_slice_param(view, GP_PRIORITY_LC_SHARED_SLICE);
 		if (!q->windowed)
 			continue;
 		if (d->shut)

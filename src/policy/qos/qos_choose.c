@@ -17,16 +17,6 @@
 #define BACKOFF_MOST (8 * BACKOFF_NS)
 #define PROBE_KEEPS  4 /* slices are tried again after this many times the parameter `keep` */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The estimates for the measured load, and for the lowest and the highest possible load. */
 struct estimates {
 	uint64_t left_ppm; /* with slices: left to best-effort work; and the response times */
@@ -72,8 +62,7 @@ static struct estimates estimate(const struct gp_view *view, const struct gp_qos
 static bool wants_probe(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = view->state->device;
-	uint64_t time_ns = d->period.shut_ns -
-			   least(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
+	uint64_t time_ns = gp_less(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
 	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(view, GP_QOS_KEEP) : 0;
 
 	return !counts->seen_at_once && gap_ns(view) && time_ns &&
@@ -98,7 +87,7 @@ static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
 	    be_ppm >= d->be_before_ppm + LOSS_PPM / 4 ||
 	    d->lc_ppm > d->lc_before_ppm + d->lc_before_ppm / 8)
 		return false;
-	d->backoff_ns = least(most(2 * d->backoff_ns, BACKOFF_NS), BACKOFF_MOST);
+	d->backoff_ns = gp_least(gp_most(2 * d->backoff_ns, BACKOFF_NS), BACKOFF_MOST);
 	d->retry_ns = view->now_ns + d->backoff_ns;
 	return true;
 }
@@ -136,7 +125,7 @@ static bool prefers_windows(const struct gp_view *view, const struct gp_qos_coun
 
 	if (!may_try_windows(view, d))
 		return false;
-	if (least(o->left_ppm, had_ppm) < counts->share_ppm)
+	if (gp_least(o->left_ppm, had_ppm) < counts->share_ppm)
 		return true;
 	return o->usable && windows_are_better(d, counts, o);
 }

@@ -71,15 +71,14 @@ static bool fills_windows(const struct gp_view *view)
 {
 	const struct gp_qos_device *d = view->state->device;
 	uint64_t lost_ns = d->period.shuts * view->switch_cost_ns;
-	uint64_t time_ns = d->period.shut_ns > lost_ns ? d->period.shut_ns - lost_ns : 0;
+	uint64_t time_ns = gp_less(d->period.shut_ns, lost_ns);
 	uint64_t each_ns = each_request(view), ran_ns = d->period.lc_ns;
 	/* Gaps may be twice as long as declared, and run time varies by chance. */
 	uint64_t slow_ns = each_ns ? time_ns * d->request_ns / (each_ns + gap_ns(view)) : 0;
 	uint64_t full_ns = each_ns ? time_ns * d->request_ns / each_ns : 0;
 
 	slow_ns += 2 * gp_qos_square_root(ran_ns * d->request_ns);
-	if (slow_ns < full_ns)
-		full_ns = slow_ns;
+	full_ns = gp_least(full_ns, slow_ns);
 	return ran_ns >= full_ns - full_ns / 32;
 }
 
@@ -116,8 +115,7 @@ bool gp_qos_account(const struct gp_view *view)
 	if (d->windows && d->shut == d->in_force)
 		d->period.shut_ns += view->now_ns - d->period.seen_ns;
 	d->period.seen_ns = view->now_ns;
-	if (period_ns < PERIOD_NS)
-		period_ns = PERIOD_NS;
+	period_ns = gp_most(period_ns, PERIOD_NS);
 	had_ns = view->now_ns - d->period.from_ns;
 	if (fresh && is_urgent(view, had_ns))
 		return true;

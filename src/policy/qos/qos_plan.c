@@ -124,22 +124,12 @@ uint64_t gp_qos_wait_for_others(uint64_t each_ns, uint64_t load_ppm, uint64_t se
 
 #define OPEN_LEAST (GP_MS / 100) /* shortest window for best-effort work, in ns */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The part of the time for which requests keep the service busy, including the host's time. */
 static uint64_t load_of(const struct gp_view *view, uint64_t lc_ppm)
 {
 	const struct gp_qos_device *d = view->state->device;
 
-	return least(lc_ppm * each_request(view) / most(d->request_ns, 1), GP_PPM);
+	return gp_least(lc_ppm * each_request(view) / gp_most(d->request_ns, 1), GP_PPM);
 }
 
 /*
@@ -175,23 +165,23 @@ static uint64_t answer_after(const struct gp_view *view, uint64_t load_ppm, uint
 static uint64_t longest_window(const struct gp_view *view, const struct gp_qos_counts *counts,
 			       uint64_t load_ppm, bool *keeps)
 {
-	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
+	uint64_t shortest_ns =
+		gp_most(gp_most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
 	uint64_t open_ns = param_ns(view, GP_QOS_WINDOW);
 	const struct gp_qos_device *d = view->state->device;
 
 	for (int i = 0; counts->target_ns && i < 4; i++) {
 		uint64_t answer_ns = answer_after(view, load_ppm, open_ns);
 
-		open_ns = counts->target_ns > answer_ns ? counts->target_ns - answer_ns : 0;
-		open_ns = least(open_ns, param_ns(view, GP_QOS_WINDOW));
+		open_ns = gp_less(counts->target_ns, answer_ns);
+		open_ns = gp_least(open_ns, param_ns(view, GP_QOS_WINDOW));
 	}
 	*keeps = open_ns >= shortest_ns;
 	if (*keeps || !d->refuses)
-		return most(open_ns, shortest_ns);
+		return gp_most(open_ns, shortest_ns);
 	/* The target is missed in any case: avoid unnecessary switches. */
-	open_ns = counts->target_ns -
-		  least(counts->target_ns, view->switch_cost_ns + 2 * each_request(view));
-	return most(least(open_ns, param_ns(view, GP_QOS_WINDOW)), shortest_ns);
+	open_ns = gp_less(counts->target_ns, view->switch_cost_ns + 2 * each_request(view));
+	return gp_most(gp_least(open_ns, param_ns(view, GP_QOS_WINDOW)), shortest_ns);
 }
 
 /*
@@ -202,10 +192,10 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_qos_c
 static uint64_t estimate_seen(const struct gp_view *view, uint64_t lc_ppm, struct gp_qos_windows *w)
 {
 	const struct gp_qos_device *d = view->state->device;
-	uint64_t first_ns = d->request_ns * GP_PPM / most(lc_ppm, 1);
-	uint64_t run_ns = w->open_ns + least(first_ns, 1000 * GP_MS);
+	uint64_t first_ns = d->request_ns * GP_PPM / gp_most(lc_ppm, 1);
+	uint64_t run_ns = w->open_ns + gp_least(first_ns, 1000 * GP_MS);
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
-	uint64_t load_ppm = least(load_of(view, lc_ppm), GP_QOS_LOAD_MOST);
+	uint64_t load_ppm = gp_least(load_of(view, lc_ppm), GP_QOS_LOAD_MOST);
 
 	lost_ns += each_request(view); /* the first request is always there */
 	w->shut_ns = lost_ns + work_behind(view, load_ppm, w->open_ns + lost_ns, false);
@@ -222,8 +212,7 @@ static uint64_t shut_at_most(const struct gp_view *view, uint64_t open_ns, uint6
 	uint64_t run_ns = open_ns - view->switch_cost_ns * 5 / 4;
 	uint64_t round_ns = (run_ns > 2 * late_ns ? run_ns - late_ns : run_ns) * GP_PPM / floor_ppm;
 
-	return most(round_ns > open_ns ? round_ns - open_ns : 0,
-		    view->release_cost_ns + view->switch_cost_ns);
+	return gp_most(gp_less(round_ns, open_ns), view->release_cost_ns + view->switch_cost_ns);
 }
 
 /* A backlog that takes longer than best-effort work can be held waits for another window. If that
@@ -245,12 +234,12 @@ struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
 					  const struct gp_qos_counts *counts, uint64_t lc_ppm)
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
-	uint64_t floor_ppm = most(gp_param(view, GP_QOS_FLOOR) * 1000, counts->share_ppm);
+	uint64_t floor_ppm = gp_most(gp_param(view, GP_QOS_FLOOR) * 1000, counts->share_ppm);
 	uint64_t load_ppm = load_of(view, lc_ppm), mean_ns, longest_ns;
 	const struct gp_qos_device *d = view->state->device;
 	struct gp_qos_windows w = {0};
 
-	floor_ppm = least(floor_ppm, GP_PPM * 9 / 10);
+	floor_ppm = gp_least(floor_ppm, GP_PPM * 9 / 10);
 	w.open_ns = longest_window(view, counts, load_ppm, &w.keeps);
 	w.late_ns = w.open_ns + answer_after(view, load_ppm, w.open_ns);
 	w.most_ns = shut_at_most(view, w.open_ns, floor_ppm);
@@ -262,7 +251,7 @@ struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
 		mean_ns = w.shut_ns;
 	} else {
 		longest_ns = switch_ns + work_behind(view, load_ppm, w.open_ns + switch_ns, true);
-		w.shut_ns = longest_ns = most(longest_ns, least_ns);
+		w.shut_ns = longest_ns = gp_most(longest_ns, least_ns);
 	}
 	allow_for_floor(counts, mean_ns, longest_ns, (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns,
 			&w);
@@ -270,7 +259,7 @@ struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
 	 * interrupted. */
 	if (counts->seen_at_once && d->be_ppm > 3 * floor_ppm / 2)
 		w.most_ns *= 4;
-	w.shut_ns = least(w.shut_ns, w.most_ns);
+	w.shut_ns = gp_least(w.shut_ns, w.most_ns);
 	if (!w.be_ppm)
 		w.be_ppm = (w.open_ns - switch_ns * 5 / 4) * GP_PPM / (w.open_ns + w.shut_ns);
 	return w;

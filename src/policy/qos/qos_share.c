@@ -60,7 +60,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 	else if (!held)
 		q->unseen_ns += passed_ns;
 	else /* its run time would have been reported by now */
-		q->unseen_ns -= passed_ns < q->unseen_ns ? passed_ns : q->unseen_ns;
+		q->unseen_ns = gp_less(q->unseen_ns, passed_ns);
 	/* The debt is limited: a task must not starve because of its ceiling. */
 	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
 			   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
@@ -103,7 +103,7 @@ uint32_t gp_qos_bar(const struct gp_view *view, uint32_t user_held, struct gp_pl
 		judge_turn(view, q);
 		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || e->barred ||
 		    e->user_held || !(view->caps & GP_CAP_HOLD) ||
-		    e->members > room_for_holds(view, user_held + barred))
+		    e->members > gp_room_for_holds(view, user_held + barred))
 			continue;
 		e->barred = true;
 		barred += e->members;

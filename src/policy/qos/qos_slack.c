@@ -125,8 +125,7 @@ static struct demand gather_demand(const struct gp_view *view)
 		if (t->class == GP_UNMANAGED || e->class != GP_LATENCY_CRITICAL || e->user_held ||
 		    e->barred)
 			continue;
-		if (linger_after(view, t) > m.linger_ns)
-			m.linger_ns = linger_after(view, t);
+		m.linger_ns = gp_most(m.linger_ns, linger_after(view, t));
 		if (!gp_seen_active(t))
 			continue;
 		m.wants = true;
@@ -190,8 +189,7 @@ static void judge_target(const struct gp_view *view)
 			first = t;
 	}
 	d->request_ns = first ? request_of(first) : 0;
-	if (d->request_ns > LONGEST_NS)
-		d->request_ns = LONGEST_NS;
+	d->request_ns = gp_least(d->request_ns, LONGEST_NS);
 	if (!first || !first->budget_ns)
 		gp_qos_judge(view, true, false);
 	else

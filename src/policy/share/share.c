@@ -120,7 +120,7 @@ static struct pool pool_of(const struct gp_view *view, bool all)
 
 		if (!counts(s, all))
 			continue;
-		p.over -= own < p.over ? own : p.over;
+		p.over = gp_less(p.over, own);
 		p.weight += s->capped ? 0 : s->weight;
 	}
 	return p;
@@ -173,7 +173,7 @@ static int share_decide(const struct gp_view *view, struct gp_plan *plan)
 	struct gp_share_device *d = view->state->device;
 	struct gp_turns *turns = &d->turns;
 	uint32_t user_held = gp_turns_gather(view, turns, plan);
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	uint32_t room = gp_room_for_holds(view, user_held);
 	bool blind = (view->caps & GP_CAP_SLICE) && !gp_is_prompt(view);
 	struct gp_turn_rules rules = gp_turn_rules(view);
 

@@ -145,10 +145,8 @@ static void begin_turn(const struct gp_view *view, struct gp_share_device *d,
 
 	length_ns -=
 		length_ns < view->sample_period_ns / 2 ? length_ns : view->sample_period_ns / 2;
-	if (length_ns < SAMPLE_NS)
-		length_ns = SAMPLE_NS;
-	if (length_ns > view->starve_limit_ns / 4)
-		length_ns = view->starve_limit_ns / 4;
+	length_ns = gp_most(length_ns, SAMPLE_NS);
+	length_ns = gp_least(length_ns, view->starve_limit_ns / 4);
 	if (before > WHOLE_PERMILLE)
 		before = WHOLE_PERMILLE;
 	s->marked_ns = 0;
