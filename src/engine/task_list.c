@@ -54,21 +54,6 @@ static bool attr_is_valid(const struct gp_task_attr *a)
 	       a->ceiling_permille <= 1000;
 }
 
-/* The first view of a new task for the policy: its attributes, without observations. */
-static struct gp_task_view first_view(const struct gp_task *t)
-{
-	return (struct gp_task_view){
-		.id = t->id,
-		.class = t->attr.class,
-		.priority = t->attr.priority,
-		.weight = t->attr.weight,
-		.share_permille = t->attr.share_permille,
-		.ceiling_permille = t->attr.ceiling_permille,
-		.deadline_ns = t->attr.deadline_ns,
-		.budget_ns = t->attr.budget_ns,
-	};
-}
-
 static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *seen)
 {
 	struct gp_task *t;
@@ -96,7 +81,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 		       (unsigned long long)t->id, seen->pid);
 		t->attr = GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
 	}
-	e->view_task[e->n] = first_view(t);
+	gp_engine_fill_view(t, &e->view_task[e->n], &(struct gp_observation){0});
 	e->view_task[e->n].gang = e->n;
 	memset(&e->plan_task[e->n], 0, sizeof *e->plan_task);
 	if (e->state.task_stride)
