@@ -17,8 +17,8 @@
 #include "base/hist.h"
 #include "children.h"
 #include "count_alloc.h"
-#include "gpu/simclient/simclient_backend.h"
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/simclient_device.h"
+#include "gpu/simclient/connection.h"
 #include "sim/server/sim_server.h"
 
 #define TASKS     128

@@ -39,8 +39,8 @@
 #include "base/process.h"
 #include "children.h"
 #include "daemon/device_thread.h"
-#include "gpu/simclient/simclient_backend.h"
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/simclient_device.h"
+#include "gpu/simclient/connection.h"
 #include "sim/server/sim_server.h"
 
 #define PAUSE_NS   (12 * GP_NS_PER_MS) /* between two requests: the job has the device */

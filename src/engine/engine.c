@@ -31,6 +31,7 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	e->config = *config;
 	set_defaults(&e->config);
 	e->gpu = config->gpu;
+	e->view.state = &e->state;
 	e->next_id = 1;
 	e->hint_over_ns = GP_NEVER;
 	e->triggered = true;
@@ -96,7 +97,7 @@ int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *ch
 	if (ops->init)
 		ops->init(&e->state);
 	for (unsigned i = 0; ops->task_in && i < e->n; i++)
-		ops->task_in(&e->state, &e->view_task[i], gp_policy_task(&e->state, i));
+		ops->task_in(&e->state, &e->view_task[i], gp_policy_task(&e->view, i));
 	return 0;
 }
 

@@ -155,11 +155,15 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_update_gangs(struct gp_engine *e);
 /* observe.c */
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns);
+void gp_engine_fill_view(const struct gp_task *t, struct gp_task_view *v,
+			 const struct gp_observation *o);
 /* account.c */
 void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
 		     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns);
 void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns);
 void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick *tick);
+void gp_engine_find_inversion(struct gp_engine *e, uint64_t now_ns);
+bool gp_view_has_inversion(const struct gp_view *view, bool *visible);
 /* Whether activity began after the task came and has not been noticed yet. */
 static inline bool gp_has_begun(const struct gp_task *t, const struct gp_task_view *v)
 {
@@ -167,15 +171,6 @@ static inline bool gp_has_begun(const struct gp_task *t, const struct gp_task_vi
 }
 /* decide.c */
 void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
-/* check_plan.c: returns 0, or -EINVAL and describes in `text` and *task the rule that is broken. */
-int gp_plan_check(const struct gp_view *view, const struct gp_plan *plan, char *text, unsigned size,
-		  uint64_t *task);
-/* inversion.c */
-void gp_engine_find_inversion(struct gp_engine *e, uint64_t now_ns);
-bool gp_view_has_inversion(const struct gp_view *view, bool *visible);
-/* eject.c */
-void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason reason,
-		     uint64_t task, const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* act.c */
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,

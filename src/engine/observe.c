@@ -212,8 +212,8 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, 
 	t->last_waited_ns = v->waited_ns;
 }
 
-static void fill_view(const struct gp_task *t, struct gp_task_view *v,
-		      const struct gp_observation *o)
+void gp_engine_fill_view(const struct gp_task *t, struct gp_task_view *v,
+			 const struct gp_observation *o)
 {
 	*v = (struct gp_task_view){
 		.id = t->id,
@@ -292,7 +292,7 @@ static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 		settle_hold(e, t, o, now_ns);
 		settle_slice(e, t, o, now_ns);
 	}
-	fill_view(t, v, o);
+	gp_engine_fill_view(t, v, o);
 	apply_mark(e, t, v);
 	apply_hint(e, t, v, now_ns);
 	ran_ns = measure_wait(e, t, v, o, now_ns);
@@ -346,6 +346,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.starve_limit_ns = e->config.starve_limit_ns,
 		.n = e->n,
 		.task = e->view_task,
+		.state = &e->state,
 	};
 	e->stats.ticks++;
 }

@@ -54,21 +54,6 @@ static bool attr_is_valid(const struct gp_task_attr *a)
 	       a->ceiling_permille <= 1000;
 }
 
-/* The first view of a new task for the policy: its attributes, without observations. */
-static struct gp_task_view first_view(const struct gp_task *t)
-{
-	return (struct gp_task_view){
-		.id = t->id,
-		.class = t->attr.class,
-		.priority = t->attr.priority,
-		.weight = t->attr.weight,
-		.share_permille = t->attr.share_permille,
-		.ceiling_permille = t->attr.ceiling_permille,
-		.deadline_ns = t->attr.deadline_ns,
-		.budget_ns = t->attr.budget_ns,
-	};
-}
-
 static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *seen)
 {
 	struct gp_task *t;
@@ -96,14 +81,14 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 		       (unsigned long long)t->id, seen->pid);
 		t->attr = GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
 	}
-	e->view_task[e->n] = first_view(t);
+	gp_engine_fill_view(t, &e->view_task[e->n], &(struct gp_observation){0});
 	e->view_task[e->n].gang = e->n;
 	memset(&e->plan_task[e->n], 0, sizeof *e->plan_task);
 	if (e->state.task_stride)
-		memset(gp_policy_task(&e->state, e->n), 0, e->state.task_stride);
+		memset(gp_policy_task(&e->view, e->n), 0, e->state.task_stride);
 	if (e->policy.ops->task_in)
 		e->policy.ops->task_in(&e->state, &e->view_task[e->n],
-				       gp_policy_task(&e->state, e->n));
+				       gp_policy_task(&e->view, e->n));
 	if (t->attr.class != GP_UNMANAGED)
 		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
 	e->n++;
@@ -117,7 +102,7 @@ static void drop_task(struct gp_engine *e, uint64_t now_ns, unsigned i)
 	struct gp_task *t = &e->task[i];
 
 	if (e->policy.ops->task_out)
-		e->policy.ops->task_out(&e->state, &e->view_task[i], gp_policy_task(&e->state, i));
+		e->policy.ops->task_out(&e->state, &e->view_task[i], gp_policy_task(&e->view, i));
 	gp_gpu_detach(e->gpu, t->handle);
 	gp_engine_emit(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
 	e->gangs_stale = true;
@@ -134,7 +119,7 @@ static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 	e->view_task[to] = e->view_task[from];
 	e->plan_task[to] = e->plan_task[from];
 	if (e->state.task_stride)
-		memcpy(gp_policy_task(&e->state, to), gp_policy_task(&e->state, from),
+		memcpy(gp_policy_task(&e->view, to), gp_policy_task(&e->view, from),
 		       e->state.task_stride);
 }
 

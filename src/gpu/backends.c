@@ -6,7 +6,7 @@
 
 #include "gpu/amd/amd_backend.h"
 #include "gpu/nvidia/nvidia_backend.h"
-#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/simclient_device.h"
 
 static const struct gp_gpu_ops *const real[] = {
 	&gp_nvidia_ops,

@@ -6,7 +6,7 @@
  *   struct gp_gpu_command_ops  what commands and the library need; these functions may block
  *
  * A back end embeds struct gp_gpu as its first member `base` and fills in `ops` and `info`. Every
- * function is optional: a missing one is a missing capability, and the wrappers at the end of this
+ * function is optional: a missing one is a missing capability, and the macros at the end of this
  * file return -ENOTSUP for it.
  *
  * All calls for a device come from the thread that owns it. A back end whose driver can block makes
@@ -296,69 +296,29 @@ struct gp_gpu {
 	struct gp_gpu_info info;
 };
 
-static inline int gp_gpu_scan(struct gp_gpu *g, uint64_t now_ns, struct gp_seen *seen, unsigned max)
-{
-	return g->ops->scan ? g->ops->scan(g, now_ns, seen, max) : -ENOTSUP;
-}
+/*
+ * Calls of optional functions. A missing function returns -ENOTSUP, or does nothing if it has no
+ * result.
+ */
+#define GP_CALL(ops, function, ...) ((ops)->function ? (ops)->function(__VA_ARGS__) : -ENOTSUP)
+#define GP_CALL_VOID(ops, function, ...)              \
+	do {                                          \
+		if ((ops)->function)                  \
+			(ops)->function(__VA_ARGS__); \
+	} while (0)
 
-static inline int gp_gpu_attach(struct gp_gpu *g, uint64_t key, uint32_t *handle)
-{
-	return g->ops->attach ? g->ops->attach(g, key, handle) : -ENOTSUP;
-}
-
-static inline void gp_gpu_detach(struct gp_gpu *g, uint32_t handle)
-{
-	if (g->ops->detach)
-		g->ops->detach(g, handle);
-}
-
-static inline void gp_gpu_prepare(struct gp_gpu *g, uint32_t handle, bool will_be_held)
-{
-	if (g->ops->prepare)
-		g->ops->prepare(g, handle, will_be_held);
-}
-
-static inline int gp_gpu_observe(struct gp_gpu *g, uint64_t now_ns, struct gp_observation *seen,
-				 unsigned n)
-{
-	return g->ops->observe ? g->ops->observe(g, now_ns, seen, n) : -ENOTSUP;
-}
-
-static inline int gp_gpu_act(struct gp_gpu *g, uint64_t now_ns, enum gp_act_kind kind,
-			     struct gp_action *a, unsigned n)
-{
-	return g->ops->act ? g->ops->act(g, now_ns, kind, a, n) : -ENOTSUP;
-}
-
-static inline int gp_gpu_hold(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	return gp_gpu_act(g, now_ns, GP_ACT_HOLD, a, n);
-}
-
-static inline int gp_gpu_release(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	return gp_gpu_act(g, now_ns, GP_ACT_RELEASE, a, n);
-}
-
-static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a,
-				   unsigned n)
-{
-	return gp_gpu_act(g, now_ns, GP_ACT_SLICE, a, n);
-}
-
-static inline int gp_gpu_event_fd(struct gp_gpu *g)
-{
-	return g->ops->event_fd ? g->ops->event_fd(g) : -ENOTSUP;
-}
+#define gp_gpu_scan(g, ...)        GP_CALL((g)->ops, scan, g, __VA_ARGS__)
+#define gp_gpu_attach(g, ...)      GP_CALL((g)->ops, attach, g, __VA_ARGS__)
+#define gp_gpu_detach(g, ...)      GP_CALL_VOID((g)->ops, detach, g, __VA_ARGS__)
+#define gp_gpu_prepare(g, ...)     GP_CALL_VOID((g)->ops, prepare, g, __VA_ARGS__)
+#define gp_gpu_observe(g, ...)     GP_CALL((g)->ops, observe, g, __VA_ARGS__)
+#define gp_gpu_act(g, ...)         GP_CALL((g)->ops, act, g, __VA_ARGS__)
+#define gp_gpu_event_fd(g)         GP_CALL((g)->ops, event_fd, g)
+#define gp_gpu_undo_record(g, ...) GP_CALL((g)->ops, undo_record, g, __VA_ARGS__)
 
 static inline uint64_t gp_gpu_busy_ns(const struct gp_gpu *g, uint64_t now_ns)
 {
 	return g->ops->busy_ns ? g->ops->busy_ns(g, now_ns) : 0;
-}
-
-static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)
-{
-	return g->ops->undo_record ? g->ops->undo_record(g, handle, undo) : -ENOTSUP;
 }
 
 /* The back end's commands: an empty table if it has none. */
@@ -374,44 +334,22 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 	return gp_backend_commands(g->ops);
 }
 
-static inline int gp_gpu_find(struct gp_gpu *g, pid_t pid, struct gp_seen *seen,
-			      struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+#define gp_gpu_find(g, ...)       GP_CALL(gp_gpu_commands(g), find, g, __VA_ARGS__)
+#define gp_gpu_queues(g, ...)     GP_CALL(gp_gpu_commands(g), queues, g, __VA_ARGS__)
+#define gp_gpu_split(g, ...)      GP_CALL(gp_gpu_commands(g), split, g, __VA_ARGS__)
+#define gp_gpu_why(g, ...)        GP_CALL_VOID(gp_gpu_commands(g), why, g, __VA_ARGS__)
+#define gp_gpu_evicted_ms(g, ...) GP_CALL(gp_gpu_commands(g), evicted_ms, g, __VA_ARGS__)
+#define gp_gpu_set_preempt_type(g, ...) \
+	GP_CALL(gp_gpu_commands(g), set_preempt_type, g, __VA_ARGS__)
+#define gp_gpu_hold_self(g, ...)    GP_CALL(gp_gpu_commands(g), hold_self, g, __VA_ARGS__)
+#define gp_gpu_release_self(g, ...) GP_CALL(gp_gpu_commands(g), release_self, g, __VA_ARGS__)
 
-	return c->find ? c->find(g, pid, seen, err) : -ENOTSUP;
-}
-
-static inline int gp_gpu_queues(struct gp_gpu *g, uint64_t key, bool closely,
-				struct gp_queue *queue, unsigned max, struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->queues ? c->queues(g, key, closely, queue, max, err) : -ENOTSUP;
-}
-
-static inline int gp_gpu_split(struct gp_gpu *g, pid_t pid, uint32_t queue, struct gp_seen *seen,
-			       struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->split ? c->split(g, pid, queue, seen, err) : -ENOTSUP;
-}
-
-static inline void gp_gpu_why(struct gp_gpu *g, uint32_t handle, struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	if (c->why)
-		c->why(g, handle, err);
-}
-
-static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->evicted_ms ? c->evicted_ms(g, pid) : -ENOTSUP;
-}
+#define gp_backend_undo(ops, ...)   GP_CALL(gp_backend_commands(ops), undo, __VA_ARGS__)
+#define gp_backend_release_process(ops, ...) \
+	GP_CALL(gp_backend_commands(ops), release_process, __VA_ARGS__)
+#define gp_backend_make_visible(ops, ...) \
+	GP_CALL(gp_backend_commands(ops), make_visible, __VA_ARGS__)
+#define gp_backend_doctor(ops, ...) GP_CALL_VOID(gp_backend_commands(ops), doctor, __VA_ARGS__)
 
 static inline const struct gp_preempt_type *gp_gpu_preempt_types(const struct gp_gpu *g,
 								 unsigned *n)
@@ -421,59 +359,6 @@ static inline const struct gp_preempt_type *gp_gpu_preempt_types(const struct gp
 
 	*n = 1;
 	return c->preempt_types ? c->preempt_types(g, n) : &save;
-}
-
-static inline int gp_gpu_set_preempt_type(struct gp_gpu *g, uint32_t handle, unsigned value)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->set_preempt_type ? c->set_preempt_type(g, handle, value) : -ENOTSUP;
-}
-
-static inline int gp_gpu_hold_self(struct gp_gpu *g, unsigned flags, struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->hold_self ? c->hold_self(g, flags, err) : -ENOTSUP;
-}
-
-static inline int gp_gpu_release_self(struct gp_gpu *g, struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
-
-	return c->release_self ? c->release_self(g, err) : -ENOTSUP;
-}
-
-static inline int gp_backend_undo(const struct gp_gpu_ops *ops, const struct gp_undo *undo,
-				  struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
-
-	return c->undo ? c->undo(undo, err) : -ENOTSUP;
-}
-
-static inline int gp_backend_release_process(const struct gp_gpu_ops *ops, pid_t pid,
-					     struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
-
-	return c->release_process ? c->release_process(pid, err) : -ENOTSUP;
-}
-
-static inline int gp_backend_make_visible(const struct gp_gpu_ops *ops, unsigned index,
-					  const char *name, const char *bus, struct gp_error *err)
-{
-	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
-
-	return c->make_visible ? c->make_visible(index, name, bus, err) : -ENOTSUP;
-}
-
-static inline void gp_backend_doctor(const struct gp_gpu_ops *ops, gp_finding_fn *say, void *arg)
-{
-	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
-
-	if (c->doctor)
-		c->doctor(say, arg);
 }
 
 #endif

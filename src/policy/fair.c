@@ -18,29 +18,28 @@
 static const struct gp_param fair_params[] = {GP_TURN_PARAMS};
 
 /* A gang has the weight of its heaviest member. */
-static void set_weights(const struct gp_view *view, const struct gp_policy_state *state)
+static void set_weights(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++)
-		((struct gp_turn_entity *)gp_policy_task(state, i))->weight = 1;
+		((struct gp_turn_entity *)gp_policy_task(view, i))->weight = 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_turn_entity_of(view, state, i);
+		struct gp_turn_entity *e = gp_turn_entity_of(view, i);
 
 		if (view->task[i].class != GP_UNMANAGED && view->task[i].weight > e->weight)
 			e->weight = view->task[i].weight;
 	}
 }
 
-static int fair_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_plan *plan)
+static int fair_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	struct gp_turns *turns = state->device;
-	uint32_t user_held = gp_turns_gather(view, state, turns, plan);
+	struct gp_turns *turns = view->state->device;
+	uint32_t user_held = gp_turns_gather(view, turns, plan);
 	bool blind = (view->caps & GP_CAP_SLICE) && !gp_is_prompt(view);
-	struct gp_turn_rules rules = gp_turn_rules(state);
+	struct gp_turn_rules rules = gp_turn_rules(view);
 
-	set_weights(view, state);
-	if (blind || !gp_turns_by_holds(view, state, turns, &rules, user_held, plan))
-		gp_turns_by_slices(view, state, turns, &rules, plan);
+	set_weights(view);
+	if (blind || !gp_turns_by_holds(view, turns, &rules, user_held, plan))
+		gp_turns_by_slices(view, turns, &rules, plan);
 	return 0;
 }
 

@@ -8,10 +8,8 @@
  */
 #include "policy/registry.h"
 
-static int none_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_plan *plan)
+static int none_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	(void)state;
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
 			plan->task[i].want = GP_RUN;

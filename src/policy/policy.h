@@ -12,6 +12,22 @@
 #include "gpu/caps.h"
 #include "task/class.h"
 
+static inline uint64_t gp_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t gp_most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Returns a - b, or 0 if that is negative. */
+static inline uint64_t gp_less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 struct gp_task_view {
 	uint64_t id;   /* never reused */
 	uint32_t gang; /* index in the view of the gang's first task; the task's own index without a
@@ -54,6 +70,7 @@ struct gp_view {
 				      this time */
 	uint32_t n;
 	const struct gp_task_view *task;
+	const struct gp_policy_state *state; /* the policy's own memory */
 };
 
 enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
@@ -73,8 +90,7 @@ struct gp_plan {
 
 static inline void gp_plan_wake_at(struct gp_plan *plan, uint64_t at_ns)
 {
-	if (at_ns < plan->next_ns)
-		plan->next_ns = at_ns;
+	plan->next_ns = gp_least(plan->next_ns, at_ns);
 }
 
 struct gp_param {
@@ -93,20 +109,28 @@ struct gp_policy_state {
 	size_t task_stride;
 };
 
-static inline void *gp_policy_task(const struct gp_policy_state *state, uint32_t index)
+/* The blob of a task of the view. */
+static inline void *gp_policy_task(const struct gp_view *view, uint32_t index)
 {
-	return state->task + (size_t)index * state->task_stride;
+	return view->state->task + (size_t)index * view->state->task_stride;
+}
+
+/* The value of a parameter whose minimum is not negative. */
+static inline uint64_t gp_param(const struct gp_view *view, unsigned param)
+{
+	return (uint64_t)view->state->param[param];
+}
+
+/* The slice that the device accepts and that is nearest to `us`. */
+static inline uint32_t gp_slice_near(const struct gp_view *view, uint64_t us)
+{
+	return (uint32_t)gp_least(gp_most(us, view->slice_min_us), view->slice_max_us);
 }
 
 /* A parameter in us as a slice that the device accepts. */
-static inline uint32_t gp_slice_param(const struct gp_view *view,
-				      const struct gp_policy_state *state, unsigned param)
+static inline uint32_t gp_slice_param(const struct gp_view *view, unsigned param)
 {
-	uint64_t us = (uint64_t)state->param[param];
-
-	return us < view->slice_min_us   ? view->slice_min_us
-	       : us > view->slice_max_us ? view->slice_max_us
-					 : (uint32_t)us;
+	return gp_slice_near(view, gp_param(view, param));
 }
 
 /*
@@ -147,11 +171,10 @@ struct gp_policy_ops {
 			 void *task_state);
 
 	/*
-	 * Must be deterministic in (view, state). Writes only the state and the plan; uses no
-	 * clock, no I/O and no allocation. Returns 0 or -errno; an error ejects the policy.
+	 * Must be deterministic in the view and its state. Writes only the state and the plan; uses
+	 * no clock, no I/O and no allocation. Returns 0 or -errno; an error ejects the policy.
 	 */
-	int (*decide)(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan);
+	int (*decide)(const struct gp_view *view, struct gp_plan *plan);
 };
 
 /* gp_seen_active: activity is known and the task is active. gp_seen_idle: activity is known and the

@@ -40,17 +40,17 @@ static void add_member(struct gp_entity *e, const struct gp_task_view *t)
 		e->waited_ns = t->waited_ns;
 }
 
-uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state)
+uint32_t gp_entities_gather(const struct gp_view *view)
 {
 	uint32_t user_held = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 
-		reset_entity(gp_policy_task(state, i));
+		reset_entity(gp_policy_task(view, i));
 		user_held += (t->held_by & GP_HELD_BY_USER) != 0;
 		if (t->class != GP_UNMANAGED) /* a gang's first task has the lowest index */
-			add_member(gp_entity_of(view, state, i), t);
+			add_member(gp_entity_of(view, i), t);
 	}
 	return user_held;
 }
@@ -127,15 +127,13 @@ static bool goes_before(const struct gp_entity *a, const struct gp_entity *b, bo
 	return a->queued_ns < b->queued_ns;
 }
 
-static struct survey survey_entities(const struct gp_view *view,
-				     const struct gp_policy_state *state,
-				     const struct gp_rotation *rotation,
+static struct survey survey_entities(const struct gp_view *view, const struct gp_rotation *rotation,
 				     const struct gp_rotation_rules *rules, struct gp_plan *plan)
 {
 	struct survey s = {.top = UINT32_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_entity *e = gp_policy_task(state, i);
+		struct gp_entity *e = gp_policy_task(view, i);
 		bool current = view->task[i].id == rotation->current;
 
 		join_or_leave(view, rules, e, current, plan);
@@ -146,7 +144,7 @@ static struct survey survey_entities(const struct gp_view *view,
 		if (current)
 			s.current = e;
 		else if (s.top == UINT32_MAX ||
-			 goes_before(e, gp_policy_task(state, s.top), rules->classes_apply))
+			 goes_before(e, gp_policy_task(view, s.top), rules->classes_apply))
 			s.top = i;
 	}
 	return s;
@@ -154,20 +152,19 @@ static struct survey survey_entities(const struct gp_view *view,
 
 /* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
  * least age_after_ns. */
-static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_state *state,
-			  const struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-			  uint8_t below)
+static uint32_t find_aged(const struct gp_view *view, const struct gp_rotation *rotation,
+			  const struct gp_rotation_rules *rules, uint8_t below)
 {
 	uint32_t found = UINT32_MAX;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *e = gp_policy_task(state, i);
+		const struct gp_entity *e = gp_policy_task(view, i);
 
 		if (!e->rotating || e->priority >= below || view->task[i].id == rotation->current ||
 		    view->now_ns - e->queued_ns < rules->age_after_ns)
 			continue;
 		if (found == UINT32_MAX ||
-		    e->queued_ns < ((struct gp_entity *)gp_policy_task(state, found))->queued_ns)
+		    e->queued_ns < ((struct gp_entity *)gp_policy_task(view, found))->queued_ns)
 			found = i;
 	}
 	return found;
@@ -182,22 +179,22 @@ void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, 
 	rotation->aged = aged;
 }
 
-void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns)
+void gp_rotation_take(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
+		      uint64_t length_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].id == rotation->current)
-			((struct gp_entity *)gp_policy_task(state, i))->queued_ns = view->now_ns;
+			((struct gp_entity *)gp_policy_task(view, i))->queued_ns = view->now_ns;
 	gp_rotation_give(view, rotation, to, length_ns, true);
 }
 
 /* Chooses the next entity. The current one goes to the end of the queue of its priority, or keeps
  * the turn if its priority is above that of all others. */
-static void next_turn(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-		      const struct survey *s, uint64_t quantum_ns)
+static void next_turn(const struct gp_view *view, struct gp_rotation *rotation,
+		      const struct gp_rotation_rules *rules, const struct survey *s,
+		      uint64_t quantum_ns)
 {
-	const struct gp_entity *top = gp_policy_task(state, s->top);
+	const struct gp_entity *top = gp_policy_task(view, s->top);
 	uint8_t best = top->priority;
 
 	if (s->current) {
@@ -206,7 +203,7 @@ static void next_turn(const struct gp_view *view, const struct gp_policy_state *
 			best = s->current->priority;
 	}
 	if (rules->classes_apply && !rotation->aged) {
-		uint32_t aged = find_aged(view, state, rotation, rules, best);
+		uint32_t aged = find_aged(view, rotation, rules, best);
 
 		if (aged != UINT32_MAX) {
 			gp_rotation_give(view, rotation, aged, rules->age_run_ns, true);
@@ -242,11 +239,10 @@ static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotatio
 	return false;
 }
 
-bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-	       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-	       struct gp_plan *plan)
+bool gp_rotate(const struct gp_view *view, struct gp_rotation *rotation,
+	       const struct gp_rotation_rules *rules, struct gp_plan *plan)
 {
-	struct survey s = survey_entities(view, state, rotation, rules, plan);
+	struct survey s = survey_entities(view, rotation, rules, plan);
 	uint64_t quantum_ns = rules->quantum_ns;
 
 	rotation->entities = s.entities;
@@ -258,8 +254,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 	}
 	/* A round must end well inside the starvation limit. If turns become too short, hardware
 	 * slices are better. */
-	if (quantum_ns > view->starve_limit_ns / 2 / s.entities)
-		quantum_ns = view->starve_limit_ns / 2 / s.entities;
+	quantum_ns = gp_least(quantum_ns, view->starve_limit_ns / 2 / s.entities);
 	if (quantum_ns < QUANTUM_MIN_NS) {
 		rotation->current = 0;
 		return false;
@@ -268,7 +263,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 	/* A turn ends early if its entity left, or if an entity of higher priority joined. */
 	if (!s.current || turn_is_over(view, rotation, &s) ||
 	    (rules->classes_apply && !rotation->aged &&
-	     ((struct gp_entity *)gp_policy_task(state, s.top))->priority > s.current->priority))
-		next_turn(view, state, rotation, rules, &s, quantum_ns);
+	     ((struct gp_entity *)gp_policy_task(view, s.top))->priority > s.current->priority))
+		next_turn(view, rotation, rules, &s, quantum_ns);
 	return true;
 }

@@ -34,13 +34,18 @@ struct gp_entity {
 	uint8_t pauses;         /* one bit per pause, the latest lowest; 1 = it was short */
 };
 
-/* Fills in the entities of a view. Returns how many tasks are held by users. */
-uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state);
-
-static inline struct gp_entity *gp_entity_of(const struct gp_view *view,
-					     const struct gp_policy_state *state, uint32_t task)
+/* How many more tasks the policy may hold. */
+static inline uint32_t gp_room_for_holds(const struct gp_view *view, uint32_t user_held)
 {
-	return gp_policy_task(state, view->task[task].gang);
+	return (uint32_t)gp_less(view->max_held, user_held);
+}
+
+/* Fills in the entities of a view. Returns how many tasks are held by users. */
+uint32_t gp_entities_gather(const struct gp_view *view);
+
+static inline struct gp_entity *gp_entity_of(const struct gp_view *view, uint32_t task)
+{
+	return gp_policy_task(view, view->task[task].gang);
 }
 
 struct gp_rotation {
@@ -71,9 +76,8 @@ struct gp_rotation_rules {
  * Returns false if a rotation is impossible or useless: fewer than two entities, too few tasks may
  * be held, or too many entities: one would starve before its turn.
  */
-bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-	       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
-	       struct gp_plan *plan);
+bool gp_rotate(const struct gp_view *view, struct gp_rotation *rotation,
+	       const struct gp_rotation_rules *rules, struct gp_plan *plan);
 
 /* Gives the turn to the entity that begins at index `to`. */
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
@@ -81,7 +85,7 @@ void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, 
 
 /* Gives the turn to the entity that begins at index `to`, because it has waited. The current entity
  * goes to the end of the queue; otherwise it would have every second turn. */
-void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns);
+void gp_rotation_take(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
+		      uint64_t length_ns);
 
 #endif

@@ -23,19 +23,14 @@ struct rr_device {
 	struct gp_rotation rotation;
 };
 
-static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
-{
-	return value < low ? low : value > high ? high : (uint32_t)value;
-}
-
 /* A round must end well inside the starvation limit. With turns, gp_rotate ensures that. */
 static uint32_t slice_for(const struct gp_view *view, uint64_t quantum_us)
 {
 	uint64_t longest_us = view->starve_limit_ns / 1000 / 2 / (view->n + 1);
 
 	if (quantum_us > longest_us)
-		quantum_us = longest_us > SLICE_MIN_US ? longest_us : SLICE_MIN_US;
-	return clamp(quantum_us, view->slice_min_us, view->slice_max_us);
+		quantum_us = gp_most(longest_us, SLICE_MIN_US);
+	return gp_slice_near(view, quantum_us);
 }
 
 static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struct gp_plan *plan)
@@ -48,19 +43,18 @@ static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struc
 	}
 }
 
-static void share_by_turns(const struct gp_view *view, const struct gp_policy_state *state,
-			   uint64_t quantum_ns, struct gp_plan *plan)
+static void share_by_turns(const struct gp_view *view, uint64_t quantum_ns, struct gp_plan *plan)
 {
-	struct rr_device *d = state->device;
-	uint32_t user_held = gp_entities_gather(view, state);
+	struct rr_device *d = view->state->device;
+	uint32_t user_held = gp_entities_gather(view);
 	struct gp_rotation_rules rules = {
-		.room = user_held < view->max_held ? view->max_held - user_held : 0,
+		.room = gp_room_for_holds(view, user_held),
 		.quantum_ns = quantum_ns,
 	};
-	bool rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
+	bool rotates = gp_rotate(view, &d->rotation, &rules, plan);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *e = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
@@ -71,15 +65,14 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 		gp_plan_wake_at(plan, d->rotation.ends_ns);
 }
 
-static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		     struct gp_plan *plan)
+static int rr_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	uint64_t quantum_us = (uint64_t)state->param[QUANTUM];
+	uint64_t quantum_us = gp_param(view, QUANTUM);
 
 	if (view->caps & GP_CAP_SLICE)
 		share_by_slices(view, slice_for(view, quantum_us), plan);
 	else
-		share_by_turns(view, state, quantum_us * 1000, plan);
+		share_by_turns(view, quantum_us * 1000, plan);
 	return 0;
 }
 

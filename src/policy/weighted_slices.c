@@ -23,13 +23,12 @@ struct sum {
 	uint64_t round_ns; /* the sum of all slices */
 };
 
-static struct sum add_up(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct gp_turn_rules *rules)
+static struct sum add_up(const struct gp_view *view, const struct gp_turn_rules *rules)
 {
 	struct sum s = {.lightest = GP_TURN_WEIGHT_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (!e->entity.members || e->entity.user_held)
 			continue;
@@ -38,8 +37,7 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 			s.lightest = e->weight;
 	}
 	s.round_ns = rules->slice_ns * s.weight / s.lightest;
-	if (s.round_ns > gp_turn_round(view, rules))
-		s.round_ns = gp_turn_round(view, rules);
+	s.round_ns = gp_least(s.round_ns, gp_turn_round(view, rules));
 	return s;
 }
 
@@ -50,20 +48,16 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	uint64_t slice_ns = s->round_ns * e->weight / s->weight;
 
 	slice_ns = slice_ns * (WHOLE - e->cut_permille) / WHOLE / (e->busy ? e->busy : 1);
-	if (slice_ns < SLICE_MIN_NS)
-		slice_ns = SLICE_MIN_NS;
-	if (slice_ns < view->slice_min_us * 1000ull)
-		return view->slice_min_us;
-	return slice_ns > view->slice_max_us * 1000ull ? view->slice_max_us
-						       : (uint32_t)(slice_ns / 1000);
+	slice_ns = gp_most(slice_ns, SLICE_MIN_NS);
+	return gp_slice_near(view, slice_ns / 1000);
 }
 
 /* An entity that was not seen active at every tick wants less than its part, or was absent; its
  * window does not count. While it was held its activity cannot be seen, so that does not matter. */
-static void note_window(const struct gp_view *view, const struct gp_policy_state *state)
+static void note_window(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		e->ahead_ns = 0;
 		e->window_run_ns += e->ran_ns;
@@ -75,13 +69,13 @@ static void note_window(const struct gp_view *view, const struct gp_policy_state
 
 /* The least run time, normalised by weight, in the window. UINT64_MAX = fewer than two entities can
  * be compared. */
-static uint64_t least_of_window(const struct gp_view *view, const struct gp_policy_state *state)
+static uint64_t least_of_window(const struct gp_view *view)
 {
 	uint64_t least_ns = UINT64_MAX;
 	uint32_t entities = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(view, i);
 		uint64_t got_ns = gp_turn_normal(e->window_run_ns, e->weight);
 
 		entities += e->window_whole;
@@ -108,18 +102,18 @@ static void judge(struct gp_turn_entity *e, uint64_t least_ns)
 /*
  * Only the proportion of slices matters, so the entity with the smallest cut gets its full slice.
  */
-static void give_back(const struct gp_view *view, const struct gp_policy_state *state)
+static void give_back(const struct gp_view *view)
 {
 	uint32_t least = WHOLE;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (e->window_whole && e->cut_permille < least)
 			least = e->cut_permille;
 	}
 	for (uint32_t i = 0; least < WHOLE && i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (e->window_whole)
 			e->cut_permille =
@@ -127,24 +121,22 @@ static void give_back(const struct gp_view *view, const struct gp_policy_state *
 	}
 }
 
-static void keep_window(const struct gp_view *view, const struct gp_policy_state *state,
-			struct gp_turns *turns, uint64_t round_ns)
+static void keep_window(const struct gp_view *view, struct gp_turns *turns, uint64_t round_ns)
 {
 	uint64_t length_ns = WINDOW_ROUNDS * round_ns;
 	uint64_t least_ns;
 
-	if (length_ns < WINDOW_NS)
-		length_ns = WINDOW_NS;
-	note_window(view, state);
+	length_ns = gp_most(length_ns, WINDOW_NS);
+	note_window(view);
 	if (turns->window_ns && view->now_ns - turns->window_ns < length_ns)
 		return;
-	least_ns = turns->window_ns ? least_of_window(view, state) : UINT64_MAX;
+	least_ns = turns->window_ns ? least_of_window(view) : UINT64_MAX;
 	turns->window_ns = view->now_ns;
 	for (uint32_t i = 0; i < view->n; i++)
-		judge(gp_policy_task(state, i), least_ns);
-	give_back(view, state);
+		judge(gp_policy_task(view, i), least_ns);
+	give_back(view);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		e->window_run_ns = 0;
 		e->window_held = !e->released;
@@ -152,22 +144,20 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 	}
 }
 
-void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			struct gp_turns *turns, const struct gp_turn_rules *rules,
-			struct gp_plan *plan)
+void gp_turns_by_slices(const struct gp_view *view, struct gp_turns *turns,
+			const struct gp_turn_rules *rules, struct gp_plan *plan)
 {
-	struct sum s = add_up(view, state, rules);
+	struct sum s = add_up(view, rules);
 
 	turns->current = 0;
 	turns->idle_turn.entity.rotating = false;
 	turns->round_ns = s.round_ns;
-	keep_window(view, state, turns, s.round_ns);
+	keep_window(view, turns, s.round_ns);
 	for (uint32_t i = 0; i < view->n; i++) {
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
 		plan->task[i].want = GP_RUN;
 		if ((view->caps & GP_CAP_SLICE) && s.weight)
-			plan->task[i].slice_us =
-				slice_of(view, &s, gp_turn_entity_of(view, state, i));
+			plan->task[i].slice_us = slice_of(view, &s, gp_turn_entity_of(view, i));
 	}
 }

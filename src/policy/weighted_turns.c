@@ -20,11 +20,10 @@ static void reset(struct gp_turn_entity *e)
 		e->weight = 1;
 }
 
-static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static void note_member(const struct gp_view *view, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
-	struct gp_turn_entity *own = gp_policy_task(state, i),
-			      *e = gp_turn_entity_of(view, state, i);
+	struct gp_turn_entity *own = gp_policy_task(view, i), *e = gp_turn_entity_of(view, i);
 	bool held = (t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0;
 
 	e->released &= !held;
@@ -49,19 +48,18 @@ static void charge(struct gp_turn_entity *e, uint64_t got_ns)
  * During a turn the device belongs to one entity, whether that keeps it busy or not. So the length
  * of the turn is charged, and wasting it brings no advantage.
  */
-static void charge_all(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_turns *turns)
+static void charge_all(const struct gp_view *view, struct gp_turns *turns)
 {
 	uint64_t passed_ns = turns->decided_ns ? view->now_ns - turns->decided_ns : 0;
 	uint32_t released = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		released += e->entity.rotating && e->released;
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (e->entity.rotating && e->released)
 			charge(e, passed_ns / released);
@@ -74,15 +72,14 @@ static void charge_all(const struct gp_view *view, const struct gp_policy_state 
  * Subtracts the smallest `ahead_ns`. An entity that does not take part is lowered with the others
  * until it is level with them, and no further: idle time cannot be saved up.
  */
-static void level(const struct gp_view *view, const struct gp_policy_state *state,
-		  struct gp_turns *turns)
+static void level(const struct gp_view *view, struct gp_turns *turns)
 {
 	uint64_t passed_ns = view->now_ns - turns->decided_ns, least_ns = UINT64_MAX;
 
 	if (turns->idle_turn.entity.rotating)
 		least_ns = turns->idle_turn.ahead_ns;
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (e->entity.rotating && e->ahead_ns < least_ns)
 			least_ns = e->ahead_ns;
@@ -90,12 +87,11 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 	if (least_ns == UINT64_MAX)
 		least_ns =
 			passed_ns; /* no entity takes part: old surpluses are forgotten over time */
-	turns->idle_turn.ahead_ns -=
-		least_ns < turns->idle_turn.ahead_ns ? least_ns : turns->idle_turn.ahead_ns;
+	turns->idle_turn.ahead_ns = gp_less(turns->idle_turn.ahead_ns, least_ns);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
-		e->ahead_ns -= least_ns < e->ahead_ns ? least_ns : e->ahead_ns;
+		e->ahead_ns = gp_less(e->ahead_ns, least_ns);
 	}
 }
 
@@ -137,20 +133,19 @@ static void join_or_leave(const struct gp_view *view, const struct gp_turns *tur
 		e->entity.queued_ns = view->now_ns;
 }
 
-uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
-			 struct gp_turns *turns, struct gp_plan *plan)
+uint32_t gp_turns_gather(const struct gp_view *view, struct gp_turns *turns, struct gp_plan *plan)
 {
-	uint32_t user_held = gp_entities_gather(view, state);
+	uint32_t user_held = gp_entities_gather(view);
 
 	for (uint32_t i = 0; i < view->n; i++)
-		reset(gp_policy_task(state, i));
+		reset(gp_policy_task(view, i));
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
-			note_member(view, state, i);
-	charge_all(view, state, turns);
-	level(view, state, turns);
+			note_member(view, i);
+	charge_all(view, turns);
+	level(view, turns);
 	for (uint32_t i = 0; i < view->n; i++)
-		join_or_leave(view, turns, gp_policy_task(state, i),
+		join_or_leave(view, turns, gp_policy_task(view, i),
 			      view->task[i].id == turns->current, plan);
 	turns->decided_ns = view->now_ns;
 	return user_held;
@@ -195,8 +190,8 @@ static void add_to_line(const struct gp_view *view, struct line *l, struct gp_tu
 	}
 }
 
-static struct line line_up(const struct gp_view *view, const struct gp_policy_state *state,
-			   struct gp_turns *turns, const struct gp_turn_rules *rules)
+static struct line line_up(const struct gp_view *view, struct gp_turns *turns,
+			   const struct gp_turn_rules *rules)
 {
 	struct line l = {.lightest = GP_TURN_WEIGHT_MAX};
 
@@ -205,7 +200,7 @@ static struct line line_up(const struct gp_view *view, const struct gp_policy_st
 	turns->idle_turn.entity.rotating = rules->idle_weight != 0;
 	turns->idle_turn.weight = rules->idle_weight ? rules->idle_weight : 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 
 		if (e->entity.rotating)
 			add_to_line(view, &l, e, view->task[i].id, turns->current);
@@ -217,11 +212,10 @@ static struct line line_up(const struct gp_view *view, const struct gp_policy_st
 
 /* Finds an entity that was idle, joined again and is not ahead of the current one. It is served
  * before the others, because it often wants little. */
-static void find_returning(const struct gp_view *view, const struct gp_policy_state *state,
-			   struct gp_turns *turns, struct line *l)
+static void find_returning(const struct gp_view *view, struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {
-		struct gp_turn_entity *e = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(view, i);
 		uint64_t id = view->task[i].id;
 
 		if (!e->entity.rotating || e == l->current || e->ahead_ns > l->current->ahead_ns ||
@@ -240,8 +234,7 @@ static uint64_t turn_length(const struct gp_view *view, const struct line *l,
 	uint64_t round_ns = gp_turn_round(view, rules);
 	uint64_t length_ns = rules->turn_ns * weight / l->lightest;
 
-	if (length_ns > round_ns * weight / l->weight)
-		length_ns = round_ns * weight / l->weight;
+	length_ns = gp_least(length_ns, round_ns * weight / l->weight);
 	return length_ns > TURN_MIN_NS ? length_ns : TURN_MIN_NS;
 }
 
@@ -295,20 +288,14 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
  * slices would cost many switches. */
 static uint32_t slice_in_gang(const struct gp_view *view, const struct gp_turn_rules *rules)
 {
-	uint64_t slice_us = rules->slice_ns / 1000;
-
-	if (!(view->caps & GP_CAP_SLICE))
-		return 0;
-	return slice_us < view->slice_min_us   ? view->slice_min_us
-	       : slice_us > view->slice_max_us ? view->slice_max_us
-					       : (uint32_t)slice_us;
+	return view->caps & GP_CAP_SLICE ? gp_slice_near(view, rules->slice_ns / 1000) : 0;
 }
 
-static void plan_turn(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint64_t current, const struct gp_turn_rules *rules, struct gp_plan *plan)
+static void plan_turn(const struct gp_view *view, uint64_t current,
+		      const struct gp_turn_rules *rules, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *e = gp_turn_entity_of(view, state, i);
+		const struct gp_turn_entity *e = gp_turn_entity_of(view, i);
 		bool waits = e->entity.rotating && view->task[view->task[i].gang].id != current;
 
 		if (view->task[i].class == GP_UNMANAGED)
@@ -319,12 +306,11 @@ static void plan_turn(const struct gp_view *view, const struct gp_policy_state *
 	}
 }
 
-bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_turns *turns, const struct gp_turn_rules *rules,
-		       uint32_t user_held, struct gp_plan *plan)
+bool gp_turns_by_holds(const struct gp_view *view, struct gp_turns *turns,
+		       const struct gp_turn_rules *rules, uint32_t user_held, struct gp_plan *plan)
 {
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
-	struct line l = line_up(view, state, turns, rules);
+	uint32_t room = gp_room_for_holds(view, user_held);
+	struct line l = line_up(view, turns, rules);
 
 	if (!(view->caps & GP_CAP_HOLD) || l.tasks > room + !rules->idle_weight ||
 	    l.entities * TURN_MIN_NS > view->starve_limit_ns / 4) {
@@ -332,12 +318,12 @@ bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state 
 		return false;
 	}
 	turns->window_ns = 0;
-	find_returning(view, state, turns, &l);
+	find_returning(view, turns, &l);
 	if (!l.entities)
 		turns->current = 0;
 	else if (!l.current || turn_is_over(view, turns, &l))
 		next_turn(view, turns, &l, rules);
-	plan_turn(view, state, turns->current, rules, plan);
+	plan_turn(view, turns->current, rules, plan);
 	/* The turn of a single entity has no end. */
 	if (l.entities > 1)
 		gp_plan_wake_at(plan, turns->ends_ns);

@@ -69,12 +69,12 @@ enum { GP_TURN_SLICE, GP_TURN_TURN, GP_TURN_ROUND };
 	[GP_TURN_ROUND] = {"round", "ms", "longest sum of all slices or turns", 500, 20, 10000}
 /* clang-format on */
 
-static inline struct gp_turn_rules gp_turn_rules(const struct gp_policy_state *state)
+static inline struct gp_turn_rules gp_turn_rules(const struct gp_view *view)
 {
 	return (struct gp_turn_rules){
-		.slice_ns = (uint64_t)state->param[GP_TURN_SLICE] * 1000,
-		.turn_ns = (uint64_t)state->param[GP_TURN_TURN] * GP_MS,
-		.round_ns = (uint64_t)state->param[GP_TURN_ROUND] * GP_MS,
+		.slice_ns = gp_param(view, GP_TURN_SLICE) * 1000,
+		.turn_ns = gp_param(view, GP_TURN_TURN) * GP_MS,
+		.round_ns = gp_param(view, GP_TURN_ROUND) * GP_MS,
 	};
 }
 
@@ -83,22 +83,19 @@ static inline struct gp_turn_rules gp_turn_rules(const struct gp_policy_state *s
  * active, or the device shows no activity) and leave (seen idle). Returns how many tasks are held
  * by users.
  */
-uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
-			 struct gp_turns *turns, struct gp_plan *plan);
+uint32_t gp_turns_gather(const struct gp_view *view, struct gp_turns *turns, struct gp_plan *plan);
 
 /*
  * One entity at a time runs. Returns false and leaves the plan alone if that is impossible: too few
  * tasks may be held, or too many entities take part: one would starve before its turn.
  */
-bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_turns *turns, const struct gp_turn_rules *rules,
-		       uint32_t user_held, struct gp_plan *plan);
+bool gp_turns_by_holds(const struct gp_view *view, struct gp_turns *turns,
+		       const struct gp_turn_rules *rules, uint32_t user_held, struct gp_plan *plan);
 
 /* The hardware takes turns, with slices in proportion to weights. On a device without slices all
  * tasks just run. */
-void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			struct gp_turns *turns, const struct gp_turn_rules *rules,
-			struct gp_plan *plan);
+void gp_turns_by_slices(const struct gp_view *view, struct gp_turns *turns,
+			const struct gp_turn_rules *rules, struct gp_plan *plan);
 
 /*
  * The longest round. An entity that has waited for half the starvation limit runs next. Before it
@@ -126,11 +123,9 @@ static inline bool gp_is_prompt(const struct gp_view *view)
 	return gp_tells_in_time(view->caps, view->sample_period_ns);
 }
 
-static inline struct gp_turn_entity *gp_turn_entity_of(const struct gp_view *view,
-						       const struct gp_policy_state *state,
-						       uint32_t task)
+static inline struct gp_turn_entity *gp_turn_entity_of(const struct gp_view *view, uint32_t task)
 {
-	return gp_policy_task(state, view->task[task].gang);
+	return gp_policy_task(view, view->task[task].gang);
 }
 
 #endif

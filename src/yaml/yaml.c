@@ -3,16 +3,184 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <yaml.h>
 
-#include "yaml/reader.h"
+#include "base/suggest.h"
+#include "yaml/yaml.h"
 #include "yaml/value.h"
 
-#define TEXT_MAX ((size_t)1 << 20)
+#define TEXT_MAX   ((size_t)1 << 20)
+#define PATH_SHOWN 80 /* of a longer path only the end is shown, so that the message fits */
+
+struct gp_yaml {
+	yaml_parser_t parser;
+	yaml_event_t event; /* the event at the current position */
+	const struct gp_yaml_kind *kind;
+	const char *path;
+	const char *text;
+	size_t length;
+	struct gp_error *err;
+};
+
+static const char *scalar(const struct gp_yaml *y)
+{
+	return (const char *)y->event.data.scalar.value;
+}
 
 unsigned gp_yaml_line(const struct gp_yaml *y)
 {
 	return (unsigned)y->event.start_mark.line + 1;
 }
+
+/* Error messages: where the mistake is, what is allowed, and which key may have been meant. */
+
+static int fail_at(struct gp_error *err, const char *path, unsigned line, const char *format,
+		   va_list args)
+{
+	size_t length = strlen(path);
+	bool cut = length > PATH_SHOWN;
+	char text[sizeof err->text];
+
+	vsnprintf(text, sizeof text, format, args);
+	return gp_fail(err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
+		       path + (cut ? length - PATH_SHOWN : 0), line, text);
+}
+
+int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = fail_at(err, path, line, format, args);
+	va_end(args);
+	return r;
+}
+
+int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = fail_at(y->err, y->path, line, format, args);
+	va_end(args);
+	return r;
+}
+
+static bool is_control(const char *c)
+{
+	return (unsigned char)c[0] < 0x20 || c[0] == 0x7f ||
+	       (c[0] == '\xc2' && (unsigned char)c[1] < 0xa0);
+}
+
+struct gp_yaml_shown gp_yaml_show_text(const char *text)
+{
+	struct gp_yaml_shown s = {"'"};
+	size_t at = 1, room = sizeof s.text - sizeof "'...'";
+
+	for (; *text && at < room; text++) {
+		bool control = is_control(text);
+
+		text += control && *text == '\xc2'; /* a control character of two bytes */
+		s.text[at] = *text;
+		if (control)
+			s.text[at] = '?';
+		at++;
+	}
+	if (*text) {
+		while ((*text & 0xc0) == 0x80) {
+			text--;
+			at--;
+		}
+		memcpy(s.text + at, "...", 3);
+		at += 3;
+	}
+	memcpy(s.text + at, "'", 2);
+	return s;
+}
+
+static struct gp_yaml_shown show_event(const struct gp_yaml *y)
+{
+	switch (y->event.type) {
+	case YAML_SEQUENCE_START_EVENT: return (struct gp_yaml_shown){"a list"};
+	case YAML_MAPPING_START_EVENT: return (struct gp_yaml_shown){"a set of keys"};
+	default:
+		return *scalar(y) ? gp_yaml_show_text(scalar(y))
+				  : (struct gp_yaml_shown){"nothing"};
+	}
+}
+
+static void list_words(char *list, size_t size, const char *word, bool first)
+{
+	size_t used = strlen(list);
+
+	snprintf(list + used, size - used, "%s%s", first ? "" : ", ", word);
+}
+
+/* "'priority' must be a whole number from 0 to 15, not '16'" */
+static int wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
+{
+	char right[160] = "";
+
+	switch (k->type) {
+	case GP_YAML_TEXT:
+		snprintf(right, sizeof right, "one line of text of at most %zu bytes", k->size - 1);
+		break;
+	case GP_YAML_NUMBER:
+		snprintf(right, sizeof right, "a %snumber from %s to %s%s%s",
+			 k->scale == 1 ? "whole " : "",
+			 gp_value_show_decimal(k->min, k->scale).text,
+			 gp_value_show_decimal(k->max, k->scale).text, k->unit ? " " : "",
+			 k->unit ? k->unit : "");
+		break;
+	case GP_YAML_DURATION:
+		snprintf(right, sizeof right, "a time from %s to %s (units: %sus, ms, s, m, h)",
+			 gp_value_show_duration(k->min).text, gp_value_show_duration(k->max).text,
+			 k->scale == 1 ? "ns, " : "whole ");
+		break;
+	case GP_YAML_SIZE:
+		snprintf(right, sizeof right,
+			 "a whole size from %s to %s (units: B, KiB, MiB, GiB, TiB)",
+			 gp_value_show_size(k->min).text, gp_value_show_size(k->max).text);
+		break;
+	case GP_YAML_BOOL: snprintf(right, sizeof right, "true or false"); break;
+	case GP_YAML_WORD:
+		snprintf(right, sizeof right, "%s", k->words[1] ? "one of " : "");
+		for (unsigned i = 0; k->words[i]; i++)
+			list_words(right, sizeof right, k->words[i], !i);
+		break;
+	case GP_YAML_NESTED: break;
+	}
+	return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be %s, not %s", k->name, right,
+			    show_event(y).text);
+}
+
+#define KEYS_LISTED 10 /* more keys would not fit into the message */
+
+static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
+{
+	struct gp_suggest suggest;
+	char all[160] = "";
+
+	gp_suggest_begin(&suggest, scalar(y));
+	for (unsigned i = 0; i < map->nkeys; i++) {
+		list_words(all, sizeof all, map->key[i].name, !i);
+		gp_suggest_offer(&suggest, map->key[i].name);
+	}
+	if (suggest.nearest)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+				    "unknown key %s in %s; perhaps '%s' is meant",
+				    gp_yaml_show_text(scalar(y)).text, map->what, suggest.nearest);
+	if (map->nkeys > KEYS_LISTED)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+				    "unknown key %s in %s; %s lists what it takes",
+				    gp_yaml_show_text(scalar(y)).text, map->what, y->kind->page);
+	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
+			    gp_yaml_show_text(scalar(y)).text, map->what, all);
+}
+
+/* The reader. */
 
 static unsigned line_of(const struct gp_yaml *y, size_t offset)
 {
@@ -63,7 +231,7 @@ static int check_event(const struct gp_yaml *y)
 	case YAML_SCALAR_EVENT:
 		anchor = y->event.data.scalar.anchor;
 		tag = y->event.data.scalar.tag;
-		if (strlen(gp_yaml_scalar(y)) != y->event.data.scalar.length)
+		if (strlen(scalar(y)) != y->event.data.scalar.length)
 			return gp_yaml_fail(y, gp_yaml_line(y),
 					    "this value contains a NUL character; remove it");
 		break;
@@ -111,16 +279,16 @@ static void store(const struct gp_yaml_key *k, void *target, uint64_t value)
 
 static int read_text(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
-	const char *text = gp_yaml_scalar(y);
+	const char *text = scalar(y);
 	size_t length = strlen(text);
 
 	while (length && (text[length - 1] == '\n' || text[length - 1] == ' '))
 		length--; /* a folded scalar ends with a newline */
 	if (!length || length >= k->size)
-		return gp_yaml_wrong_value(y, k);
+		return wrong_value(y, k);
 	for (size_t i = 0; i < length; i++)
-		if (gp_yaml_is_control(text + i))
-			return gp_yaml_wrong_value(y, k);
+		if (is_control(text + i))
+			return wrong_value(y, k);
 	memset((char *)target + k->offset, 0, k->size);
 	memcpy((char *)target + k->offset, text, length);
 	return 0;
@@ -131,9 +299,9 @@ static int read_number(const struct gp_yaml *y, const struct gp_yaml_key *k, voi
 	const char *end;
 	uint64_t value;
 
-	if (gp_value_decimal(gp_yaml_scalar(y), k->scale, &value, &end) || *end || value < k->min ||
+	if (gp_value_decimal(scalar(y), k->scale, &value, &end) || *end || value < k->min ||
 	    value > k->max)
-		return gp_yaml_wrong_value(y, k);
+		return wrong_value(y, k);
 	store(k, target, value);
 	return 0;
 }
@@ -141,7 +309,7 @@ static int read_number(const struct gp_yaml *y, const struct gp_yaml_key *k, voi
 static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
 	uint64_t ns;
-	int r = gp_value_duration(gp_yaml_scalar(y), &ns);
+	int r = gp_value_duration(scalar(y), &ns);
 
 	if (r == -ENODATA)
 		return gp_yaml_fail(y, gp_yaml_line(y),
@@ -149,9 +317,9 @@ static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, v
 				    k->name);
 	if (r == -EDOM)
 		return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be in steps of 1ns, not %s",
-				    k->name, gp_yaml_show_text(gp_yaml_scalar(y)).text);
+				    k->name, gp_yaml_show_text(scalar(y)).text);
 	if (r || ns < k->min || ns > k->max || ns % k->scale)
-		return gp_yaml_wrong_value(y, k);
+		return wrong_value(y, k);
 	store(k, target, ns / k->scale);
 	return 0;
 }
@@ -159,14 +327,14 @@ static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, v
 static int read_size(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
 	uint64_t bytes;
-	int r = gp_value_size(gp_yaml_scalar(y), &bytes);
+	int r = gp_value_size(scalar(y), &bytes);
 
 	if (r == -ENODATA)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 				    "'%s' needs a unit, as in 4GiB (B, KiB, MiB, GiB or TiB)",
 				    k->name);
 	if (r || bytes < k->min || bytes > k->max)
-		return gp_yaml_wrong_value(y, k);
+		return wrong_value(y, k);
 	store(k, target, bytes);
 	return 0;
 }
@@ -175,11 +343,11 @@ static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const
 		     void *target)
 {
 	for (unsigned i = 0; words[i]; i++)
-		if (!strcmp(gp_yaml_scalar(y), words[i])) {
+		if (!strcmp(scalar(y), words[i])) {
 			store(k, target, i);
 			return 0;
 		}
-	return gp_yaml_wrong_value(y, k);
+	return wrong_value(y, k);
 }
 
 static int read_scalar(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
@@ -205,7 +373,7 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *tar
 	if (k->type == GP_YAML_NESTED)
 		return k->read(y, target);
 	if (y->event.type != YAML_SCALAR_EVENT)
-		return gp_yaml_wrong_value(y, k);
+		return wrong_value(y, k);
 	r = read_scalar(y, k, target);
 	return r ? r : next_event(y);
 }
@@ -218,11 +386,11 @@ static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 
 	if (y->event.type != YAML_SCALAR_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y), "a key must be a word, not %s",
-				    gp_yaml_show_event(y).text);
-	while (i < map->nkeys && strcmp(gp_yaml_scalar(y), map->key[i].name) != 0)
+				    show_event(y).text);
+	while (i < map->nkeys && strcmp(scalar(y), map->key[i].name) != 0)
 		i++;
 	if (i == map->nkeys)
-		return gp_yaml_unknown_key(y, map);
+		return unknown_key(y, map);
 	if (line[i])
 		return gp_yaml_fail(y, gp_yaml_line(y),
 				    "'%s' is set here and on line %u; remove one of them",
@@ -241,7 +409,7 @@ int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 				    "%s must be keys with values, as in '%s: ...', not %s",
-				    map->what, map->key[0].name, gp_yaml_show_event(y).text);
+				    map->what, map->key[0].name, show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT)
 		r = read_pair(y, map, target, line);
@@ -271,7 +439,7 @@ int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
 	while (!r && i < map->nkeys && strcmp(key, map->key[i].name) != 0)
 		i++;
 	if (!r && i == map->nkeys)
-		r = gp_yaml_unknown_key(y, map);
+		r = unknown_key(y, map);
 	else if (!r && map->key[i].type == GP_YAML_NESTED)
 		r = gp_yaml_fail(y, gp_yaml_line(y), "'%s' is not a single value", key);
 	if (!r)
@@ -292,7 +460,7 @@ int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, vo
 	if (y->event.type != YAML_SEQUENCE_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 				    "'%s' must be a list with '- ' before each item, not %s", key,
-				    gp_yaml_show_event(y).text);
+				    show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_SEQUENCE_END_EVENT)
 		r = read(y, target);
@@ -306,7 +474,7 @@ int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *r
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 				    "'%s' must be names with ':' after each, not %s", key,
-				    gp_yaml_show_event(y).text);
+				    show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT) {
 		unsigned line = gp_yaml_line(y);

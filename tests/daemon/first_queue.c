@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/connection.h"
 
 int main(void)
 {

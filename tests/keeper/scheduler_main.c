@@ -45,10 +45,8 @@ static struct gp_undo_file *undo;
 static int stop_fd;
 
 /* Priority 1 is held, 0 has a slice. */
-static int decide(const struct gp_view *view, const struct gp_policy_state *state,
-		  struct gp_plan *plan)
+static int decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	(void)state;
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 

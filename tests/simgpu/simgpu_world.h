@@ -16,9 +16,8 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "gpu/simclient/simclient_backend.h"
 #include "gpu/simclient/simclient_device.h"
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/connection.h"
 
 #define WORLD_PROGRAMS 8
 #define PATIENCE_NS    (30 * GP_NS_PER_S)

@@ -135,4 +135,10 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 		test_set_group(set_up, tear_down); \
 	}
 
+/* The kinds of actions of a back end, by name. */
+#define gp_gpu_hold(g, ...)                  gp_gpu_act_now(GP_ACT_HOLD, g, __VA_ARGS__)
+#define gp_gpu_release(g, ...)               gp_gpu_act_now(GP_ACT_RELEASE, g, __VA_ARGS__)
+#define gp_gpu_set_slice(g, ...)             gp_gpu_act_now(GP_ACT_SLICE, g, __VA_ARGS__)
+#define gp_gpu_act_now(kind, g, now_ns, ...) gp_gpu_act(g, now_ns, kind, __VA_ARGS__)
+
 #endif

@@ -203,19 +203,17 @@ bool is_late(const struct set *s, const struct gp_policy_choice *given, unsigned
 	return late;
 }
 
-static uint32_t pick_earliest(const struct gp_view *view, const struct gp_policy_state *state,
-			      uint32_t current, struct gp_plan *plan)
+static uint32_t pick_earliest(const struct gp_view *view, uint32_t current, struct gp_plan *plan)
 {
 	(void)plan;
-	return gp_earliest_due(view, state, current);
+	return gp_earliest_due(view, current);
 }
 
-static int decide_all(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan)
+static int decide_all(const struct gp_view *view, struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = pick_earliest, .promise_all = true};
 
-	return gp_deadline_decide(view, state, &rules, plan);
+	return gp_deadline_decide(view, &rules, plan);
 }
 
 bool has_witness(const struct set *s, unsigned attempts)

@@ -225,10 +225,8 @@ unsigned fake_count(const struct fake_gpu *g, enum fake_kind kind, uint32_t hand
 
 struct script script;
 
-int script_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		  struct gp_plan *plan)
+int script_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	(void)state;
 	script.asked++;
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint64_t id = view->task[i].id;

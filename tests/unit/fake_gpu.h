@@ -108,8 +108,7 @@ struct script {
 };
 
 extern struct script script;
-int script_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		  struct gp_plan *plan);
+int script_decide(const struct gp_view *view, struct gp_plan *plan);
 
 extern const struct gp_policy_ops scripted;
 

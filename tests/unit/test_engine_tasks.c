@@ -132,13 +132,12 @@ static void blob_task_out(const struct gp_policy_state *state, const struct gp_t
 	blob_tasks_out++;
 }
 
-static int blob_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_plan *plan)
+static int blob_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	assert_int_equal(*(uint64_t *)state->device, 4711);
+	assert_int_equal(*(uint64_t *)view->state->device, 4711);
 	assert_true(plan->next_ns == GP_NEVER);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct id_blob *b = gp_policy_task(state, i);
+		struct id_blob *b = gp_policy_task(view, i);
 
 		assert_int_equal(b->id, view->task[i].id);
 		assert_true(b->decisions < 1000000); /* 0 when new, not left over */

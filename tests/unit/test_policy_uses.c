@@ -101,7 +101,8 @@ static bool plans_differ(const struct gp_policy_ops *ops, uint32_t other, uint32
 	}
 	for (unsigned k = 0; k < 2 && ops->task_in; k++)
 		for (uint32_t i = 0; i < TASKS; i++)
-			ops->task_in(&c[k].state, &c[k].task[i], gp_policy_task(&c[k].state, i));
+			ops->task_in(&c[k].state, &c[k].task[i],
+				     c[k].state.task + i * c[k].state.task_stride);
 	for (unsigned step = 1; step <= STEPS && !differ; step++) {
 		uint64_t now_ns = step * GP_NS_PER_MS;
 		struct gp_rng before = rng;
@@ -118,14 +119,15 @@ static bool plans_differ(const struct gp_policy_ops *ops, uint32_t other, uint32
 					       .switch_cost_ns = 100000,
 					       .starve_limit_ns = 10 * GP_NS_PER_S,
 					       .n = TASKS,
-					       .task = c[k].task};
+					       .task = c[k].task,
+					       .state = &c[k].state};
 			struct gp_plan plan = {.next_ns = UINT64_MAX, .task = c[k].plan};
 
 			rng = before;
 			memset(c[k].plan, 0, sizeof c[k].plan);
 			for (uint32_t i = 0; i < TASKS; i++)
 				draw_load(&rng, &c[k].task[i], now_ns);
-			assert_int_equal(ops->decide(&view, &c[k].state, &plan), 0);
+			assert_int_equal(ops->decide(&view, &plan), 0);
 			for (uint32_t i = 0; i < TASKS; i++) { /* every plan is carried out */
 				c[k].task[i].held = c[k].plan[i].want == GP_HOLD;
 				c[k].task[i].held_by = c[k].task[i].held ? GP_HELD_BY_POLICY : 0;

@@ -50,6 +50,7 @@ static void desk_init(struct desk *d, uint64_t target_ns)
 			.budget_ns = i ? 0 : 100 * US,
 		};
 	d->view = (struct gp_view){
+		.state = &d->state,
 		.now_ns = S,
 		.caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY,
 		.max_held = 8,
@@ -73,7 +74,7 @@ static void desk_decide(struct desk *d)
 	d->plan = (struct gp_plan){.next_ns = UINT64_MAX, .task = d->plan_task};
 	for (unsigned i = 0; i < 2; i++)
 		d->plan_task[i] = (struct gp_task_plan){0};
-	assert_int_equal(gp_policy_qos.decide(&d->view, &d->state, &d->plan), 0);
+	assert_int_equal(gp_policy_qos.decide(&d->view, &d->plan), 0);
 	hold = d->plan_task[1].want == GP_HOLD;
 	d->seen[1].held = hold;
 	d->seen[1].held_by = hold ? GP_HELD_BY_POLICY : 0;

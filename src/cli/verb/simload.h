@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/hist.h"
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/connection.h"
 
 enum gp_simload_when { GP_SIMLOAD_CLOSED, GP_SIMLOAD_PERIODIC, GP_SIMLOAD_POISSON };
 

@@ -4,13 +4,12 @@
  * packets, whose results appear in the state. So no function blocks, and one system call for each
  * tick checks that the server is still there.
  */
-#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/simclient_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "gpu/simclient/simclient_device.h"
 
 /* A missing server is an error: this back end is used only when it was selected. */
 static int probe(void)

@@ -1,17 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device: opening it, sending packets, and noticing the end of the server. */
+/*
+ * A device: opening it, sending packets, noticing the end of the server, and reading the mapped
+ * state. The state belongs to another process, which may die during a change or write invalid
+ * values. Each word is read once, and each value is checked before use.
+ */
 #include "gpu/simclient/simclient_device.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu/simclient/simclient_backend.h"
+#define TRIES 100 /* a slot that changes this often is invalid */
+
+static uint32_t at_most(uint32_t value, uint32_t most)
+{
+	return value < most ? value : most;
+}
+
+static void take_info(struct gp_simclient_gpu *d)
+{
+	const uint32_t caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS;
+	struct gp_gpu_info info;
+
+	memcpy(&info, &d->state->info, sizeof info);
+	info.name[sizeof info.name - 1] = 0;
+	info.caps &= caps;
+	info.max_held = info.caps & GP_CAP_HOLD ? at_most(info.max_held, GP_SIMGPU_CONTEXTS) : 0;
+	if (!info.slice_min_us || info.slice_min_us > info.slice_max_us)
+		info.caps &= ~(uint32_t)GP_CAP_SLICE;
+	if (!(info.caps & GP_CAP_SLICE))
+		info.slice_min_us = info.slice_max_us = 0;
+	d->base.info = info;
+}
+
+/* The file must be sealed: reading beyond the end of a file that shrank raises SIGBUS. */
+static int check_file(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat s;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s))
+		return -EPROTO;
+	return s.st_size == (off_t)sizeof(struct gp_simgpu_state) ? 0 : -EPROTO;
+}
+
+/* Validates and maps the state, and fills in `base.info`. */
+static int map_state(struct gp_simclient_gpu *d, int fd)
+{
+	int r = check_file(fd);
+	void *p;
+
+	if (r)
+		return r;
+	p = mmap(NULL, sizeof *d->state, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	d->state = p;
+	if (d->state->magic != GP_SIMGPU_MAGIC || d->state->version != GP_SIMGPU_VERSION ||
+	    d->state->size != sizeof *d->state)
+		return -EPROTO;
+	take_info(d);
+	return 0;
+}
+
+static void unmap_state(struct gp_simclient_gpu *d)
+{
+	if (d->state)
+		munmap((void *)(uintptr_t)d->state, sizeof *d->state);
+	d->state = NULL;
+}
 
 void gp_simclient_free(struct gp_simclient_gpu *d)
 {
-	gp_simclient_state_unmap(d);
+	unmap_state(d);
 	if (d->fd >= 0)
 		close(d->fd);
 	if (d->event_fd >= 0)
@@ -58,7 +124,7 @@ int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu 
 	}
 	d->event_fd = fd[1];
 	d->controller = welcome.controller;
-	r = welcome.controller < GP_SIMGPU_CONTROLLERS ? gp_simclient_state_map(d, fd[0]) : -EPROTO;
+	r = welcome.controller < GP_SIMGPU_CONTROLLERS ? map_state(d, fd[0]) : -EPROTO;
 	close(fd[0]);
 	if (r) {
 		gp_simclient_free(d);
@@ -95,4 +161,121 @@ int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsi
 	}
 	d->serial++;
 	return 0;
+}
+
+/* The mapped state. */
+
+uint64_t gp_simclient_answered(const struct gp_simclient_gpu *d)
+{
+	return __atomic_load_n(&d->state->answered[d->controller], __ATOMIC_ACQUIRE);
+}
+
+uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d)
+{
+	uint64_t used = __atomic_load_n(&d->state->used, __ATOMIC_ACQUIRE);
+
+	return used < GP_SIMGPU_CONTEXTS ? (uint32_t)used : GP_SIMGPU_CONTEXTS;
+}
+
+static int32_t valid_code(int32_t code)
+{
+	return code > 0 || code < -4095 ? -EIO : code;
+}
+
+static void sanitize(struct gp_simgpu_context *c)
+{
+	const uint32_t known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_PENDING |
+			       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
+			       GP_KNOWN_SLICE;
+
+	c->name[sizeof c->name - 1] = 0;
+	c->known &= known;
+	if (c->run_source != GP_RUN_MEASURED)
+		c->known &= ~(uint32_t)GP_KNOWN_RUN;
+	c->active = c->active != 0;
+	c->running = c->running != 0;
+	c->held = c->held != 0;
+	c->under_way &= GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE;
+	c->hold_failed = valid_code(c->hold_failed);
+	c->slice_failed = valid_code(c->slice_failed);
+}
+
+/* The current key in a slot; 0: the slot is free. */
+static uint64_t key_at(const struct gp_sim_slot *place)
+{
+	uint64_t sequence = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&place->copy[sequence % 2].key, __ATOMIC_RELAXED);
+}
+
+static bool copy(const struct gp_sim_slot *place, struct gp_simgpu_context *to)
+{
+	uint64_t before = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
+	const uint64_t *source = (const uint64_t *)&place->copy[before % 2];
+	uint64_t *target = (uint64_t *)to;
+
+	for (size_t i = 0; i < sizeof *to / sizeof *target; i++)
+		target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&place->sequence, __ATOMIC_RELAXED) == before;
+}
+
+bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
+		       struct gp_simgpu_context *out)
+{
+	const struct gp_sim_slot *place = &d->state->place[slot];
+
+	if (!key_at(place))
+		return false;
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (!copy(place, out))
+			continue;
+		sanitize(out);
+		return out->key && out->pid > 0;
+	}
+	return false;
+}
+
+uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
+			       struct gp_simgpu_context *out)
+{
+	uint32_t n = gp_simclient_tasks_seen(d);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (key_at(&d->state->place[i]) == key && gp_simclient_read(d, i, out) &&
+		    out->key == key)
+			return i;
+	return GP_SIMGPU_CONTEXTS;
+}
+
+uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, uint64_t start_time,
+				   struct gp_simgpu_context *out)
+{
+	uint32_t n = gp_simclient_tasks_seen(d);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (gp_simclient_read(d, i, out) && out->pid == pid &&
+		    out->start_time == start_time)
+			return i;
+	return GP_SIMGPU_CONTEXTS;
+}
+
+uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns, uint64_t *at_ns)
+{
+	*at_ns = c->run_at_ns < now_ns ? c->run_at_ns : now_ns;
+	if (!(c->known & GP_KNOWN_RUNNING))
+		return c->run_ns;
+	/* If the running tasks are known, the state is valid until the next change. */
+	*at_ns = c->running && c->runs_until_ns < now_ns ? c->runs_until_ns : now_ns;
+	return c->run_ns + (c->running && *at_ns > c->run_at_ns ? *at_ns - c->run_at_ns : 0);
+}
+
+void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen)
+{
+	*seen = (struct gp_seen){.key = c->key,
+				 .pid = c->pid,
+				 .queue = GP_QUEUE_ALL,
+				 .start_time = c->start_time,
+				 .memory = c->memory};
+	memcpy(seen->name, c->name, sizeof seen->name);
 }

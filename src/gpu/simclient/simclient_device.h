@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of one simulated device, shared by the files of this folder. */
+/*
+ * The back end for simulated GPUs in real time (gpreempt-simgpu). It is used only if
+ * gp_backends_select selected it.
+ *
+ * The server takes the place of a driver, and it can end. From then on scan returns 0 tasks and all
+ * other functions return -EIO. The held contexts end with the server.
+ */
 #ifndef GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
 #define GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
 
 #include "gpu/simclient/connection.h"
+
+extern const struct gp_gpu_ops gp_simgpu_ops;
+
+/* The rest of this file is private to this folder: the state of one device. */
 
 /* Attached tasks, including those that have ended. */
 #define GP_SIMCLIENT_TASKS (2 * GP_SIMGPU_CONTEXTS)
@@ -41,11 +51,7 @@ static inline struct gp_simclient_gpu *gp_simclient_of(struct gp_gpu *gpu)
 	return (struct gp_simclient_gpu *)gpu; /* `base` is the first member */
 }
 
-/* task_states.c: reads and validates the mapped state */
-
-/* Validates and maps the state, and fills in `base.info`. */
-int gp_simclient_state_map(struct gp_simclient_gpu *d, int fd);
-void gp_simclient_state_unmap(struct gp_simclient_gpu *d);
+/* simclient_device.c */
 
 /* One past the last slot that can be in use. */
 uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d);
@@ -61,8 +67,6 @@ uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, 
 /* The run time at `now_ns`; *at_ns is the time for which it is valid. */
 uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns, uint64_t *at_ns);
 void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen);
-
-/* simclient_device.c */
 
 int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
 		      struct gp_error *err);

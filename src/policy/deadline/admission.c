@@ -10,11 +10,6 @@
  */
 #include "policy/deadline/deadline.h"
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Whether the begin of a request is known when it happens. A sample of the past does not show that.
  * On a device with samples only, an entity gets a promise when it first sends a request mark.
@@ -24,14 +19,13 @@ static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline
 	return e->marked || gp_tells_in_time(view->caps, view->sample_period_ns);
 }
 
-static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
-			  const struct gp_deadline_entity *e)
+static uint64_t jitter_of(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
-	uint64_t jitter_ns = (uint64_t)state->param[GP_DEADLINE_JITTER] * 1000;
+	uint64_t jitter_ns = gp_param(view, GP_DEADLINE_JITTER) * 1000;
 
 	jitter_ns =
-		smaller(jitter_ns, e->asks.deadline_ns / 64) + (e->marked ? 0 : view->notice_ns);
-	return smaller(jitter_ns, e->asks.within_ns / 2);
+		gp_least(jitter_ns, e->asks.deadline_ns / 64) + (e->marked ? 0 : view->notice_ns);
+	return gp_least(jitter_ns, e->asks.within_ns / 2);
 }
 
 /* The members of a gang run together. If the hardware takes turns, the members switch among
@@ -58,14 +52,14 @@ static void add_member(struct gp_deadline_entity *e, const struct gp_task_view *
 		fresh && !marked && t->known & GP_KNOWN_RUN && t->run_source == GP_RUN_MEASURED;
 	e->run_ns += t->run_ns;
 	if (gp_seen_active(t) && t->known & GP_KNOWN_ACTIVE_SINCE)
-		e->since_ns = smaller(e->since_ns, t->active_since_ns);
+		e->since_ns = gp_least(e->since_ns, t->active_since_ns);
 	if (t->deadline_ns && (!e->asks.deadline_ns || t->deadline_ns < e->asks.deadline_ns))
-		e->asks.deadline_ns = smaller(t->deadline_ns, GP_TIME_CAP);
+		e->asks.deadline_ns = gp_least(t->deadline_ns, GP_TIME_CAP);
 	/* If one member declares no budget, the sum is meaningless. */
 	if (!t->budget_ns || e->asks.budget_ns == UINT64_MAX)
 		e->asks.budget_ns = UINT64_MAX;
 	else
-		e->asks.budget_ns += smaller(t->budget_ns, GP_TIME_CAP);
+		e->asks.budget_ns += gp_least(t->budget_ns, GP_TIME_CAP);
 }
 
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
@@ -76,19 +70,18 @@ static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 	       a->late_ns == b->late_ns && a->marked == b->marked && a->need_ns == b->need_ns;
 }
 
-static void complete(const struct gp_view *view, const struct gp_policy_state *state,
-		     struct gp_deadline_entity *e)
+static void complete(const struct gp_view *view, struct gp_deadline_entity *e)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 
 	if (e->asks.budget_ns == UINT64_MAX)
 		e->asks.budget_ns = 0;
 	if (e->asks.deadline_ns) {
-		e->asks.within_ns = smaller(e->asks.deadline_ns, view->starve_limit_ns / 2);
-		e->asks.jitter_ns = jitter_of(view, state, e);
+		e->asks.within_ns = gp_least(e->asks.deadline_ns, view->starve_limit_ns / 2);
+		e->asks.jitter_ns = jitter_of(view, e);
 		e->asks.seen = is_seen_in_time(view, e);
 		e->asks.marked = e->marked;
-		e->asks.late_ns = e->marked ? 0 : gp_late_ns(view, state);
+		e->asks.late_ns = e->marked ? 0 : gp_late_ns(view);
 		e->asks.change_ns = gp_change_cost_ns(view) + e->asks.late_ns;
 		e->asks.need_ns = need_of(view, e);
 	}
@@ -108,11 +101,11 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 }
 
 /* A sample that shows idle is old: a task without request marks may begin to work at any time. */
-static void doubt_samples(const struct gp_view *view, const struct gp_policy_state *state)
+static void doubt_samples(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_deadline_entity *e = gp_deadline_entity(state, t->gang);
+		struct gp_deadline_entity *e = gp_deadline_entity(view, t->gang);
 
 		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_REQUEST))
 			e->busy = !e->entity.user_held;
@@ -120,10 +113,10 @@ static void doubt_samples(const struct gp_view *view, const struct gp_policy_sta
 }
 
 /* Marks the entities that ask for a deadline; more is recorded for these. */
-static void find_askers(const struct gp_view *view, const struct gp_policy_state *state)
+static void find_askers(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(view, i);
 		const struct gp_task_view *t = &view->task[i];
 
 		if (!e->entity.members && (e->has_asked || e->promised))
@@ -131,20 +124,20 @@ static void find_askers(const struct gp_view *view, const struct gp_policy_state
 				0}; /* forget the state of an earlier entity */
 		e->busy = e->entity.members && !e->entity.idle && !e->entity.user_held;
 		if (t->deadline_ns && t->class != GP_UNMANAGED)
-			gp_deadline_entity(state, t->gang)->has_asked = true;
+			gp_deadline_entity(view, t->gang)->has_asked = true;
 	}
 }
 
-void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state)
+void gp_admission_gather(const struct gp_view *view)
 {
-	bool fresh = view->sample_period_ns <= (uint64_t)state->param[GP_DEADLINE_POLL] * 1000;
+	bool fresh = view->sample_period_ns <= gp_param(view, GP_DEADLINE_POLL) * 1000;
 
-	find_askers(view, state);
+	find_askers(view);
 	if (!gp_tells_in_time(view->caps, view->sample_period_ns))
-		doubt_samples(view, state);
+		doubt_samples(view);
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
-		struct gp_deadline_entity *e = gp_deadline_entity(state, first);
+		struct gp_deadline_entity *e = gp_deadline_entity(view, first);
 
 		if (view->task[i].class == GP_UNMANAGED || !e->has_asked)
 			continue;
@@ -157,8 +150,8 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 		add_member(e, &view->task[i], fresh);
 	}
 	for (uint32_t i = 0; i < view->n; i++)
-		if (gp_deadline_entity(state, i)->has_asked)
-			complete(view, state, gp_deadline_entity(state, i));
+		if (gp_deadline_entity(view, i)->has_asked)
+			complete(view, gp_deadline_entity(view, i));
 }
 
 /* All managed tasks but one can be held. Otherwise a job cannot be protected from the others. */
@@ -173,24 +166,23 @@ static bool can_hold_others(const struct gp_view *view)
 
 /* One round of admission: entities that had a promise before they changed their attributes, or all
  * others. */
-static void ask_round(const struct gp_view *view, const struct gp_policy_state *state,
-		      const struct gp_deadline_rules *rules, bool had_promise)
+static void ask_round(const struct gp_view *view, const struct gp_deadline_rules *rules,
+		      bool had_promise)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(view, i);
 
 		if (!e->has_asked || e->promised || e->had_promise != had_promise ||
 		    !e->asked.seen || !e->asked.budget_ns || !e->period_ns)
 			continue;
-		e->promised = rules->promise_all || gp_demand_fits(view, state, rules, e);
+		e->promised = rules->promise_all || gp_demand_fits(view, rules, e);
 		e->had_promise = false;
 	}
 }
 
-void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct gp_deadline_rules *rules)
+void gp_admission_decide(const struct gp_view *view, const struct gp_deadline_rules *rules)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 
 	if (!d->ask_again)
 		return;
@@ -198,10 +190,10 @@ void gp_admission_decide(const struct gp_view *view, const struct gp_policy_stat
 	d->work = 0;
 	if (!can_hold_others(view))
 		return;
-	ask_round(view, state, rules, true);
-	ask_round(view, state, rules, false);
+	ask_round(view, rules, true);
+	ask_round(view, rules, false);
 	for (uint32_t i = 0; i < view->n; i++)
-		gp_deadline_entity(state, i)->in_promise =
+		gp_deadline_entity(view, i)->in_promise =
 			view->task[i].class != GP_UNMANAGED &&
-			gp_deadline_entity(state, view->task[i].gang)->promised;
+			gp_deadline_entity(view, view->task[i].gang)->promised;
 }

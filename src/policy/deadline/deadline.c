@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, the background and the plan of `edf` and `lax`; see deadline.h. */
+/* Jobs, the background, the holds and the plan of `edf` and `lax`; see deadline.h. */
 #include "policy/deadline/deadline.h"
 
 #define RHYTHM_JOBS 16 /* number of jobs over which an entity's period is averaged */
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* Jobs. */
 
@@ -22,10 +12,9 @@ static uint64_t less(uint64_t a, uint64_t b)
  * subtracted. If requests come as far apart as the deadline again, that is the period again: one
  * burst must not lead to a lasting refusal.
  */
-static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_entity *e,
-			uint64_t begin_ns)
+static void note_rhythm(const struct gp_view *view, struct gp_deadline_entity *e, uint64_t begin_ns)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 	uint64_t blur_ns = e->asked.jitter_ns / (RHYTHM_JOBS / 2);
 	uint64_t mean_ns;
 
@@ -48,22 +37,21 @@ static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_
 	d->ask_again = true;
 }
 
-static void begin_job(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_deadline_entity *e)
+static void begin_job(const struct gp_view *view, struct gp_deadline_entity *e)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 	uint64_t jitter_ns = e->asked.jitter_ns, begin_ns = view->now_ns;
 
 	/* A job that was there before the first tick, or was not visible, begins now. */
 	if (e->since_ns < begin_ns && d->last_ns)
-		begin_ns = later(e->since_ns, d->last_ns);
-	note_rhythm(state, e, begin_ns);
-	e->nominal_ns = e->nominal_ns
-				? later(less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
-				: less(begin_ns, jitter_ns);
+		begin_ns = gp_most(e->since_ns, d->last_ns);
+	note_rhythm(view, e, begin_ns);
+	e->nominal_ns =
+		e->nominal_ns ? gp_most(gp_less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
+			      : gp_less(begin_ns, jitter_ns);
 	e->job = (struct gp_job){
 		.waits = true,
-		.due_ns = later(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
+		.due_ns = gp_most(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
 		.within_ns = e->asked.deadline_ns,
 	};
 	e->overran = false;
@@ -74,38 +62,36 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 
 /* A job that was interrupted still gets its budget: each interruption adds the cost of resuming. If
  * run time is not measured, the time of a driver call that was under way is added, too. */
-static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
-			   const struct gp_deadline_entity *e)
+static uint64_t allowed_ns(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
-	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_device *d = view->state->device;
 	uint64_t cuts = d->cuts - e->cuts_before;
 
 	if (e->run_known)
 		return e->asked.need_ns + cuts * gp_refill_ns(view);
 	return e->asked.need_ns + cuts * e->asked.change_ns +
-	       later(view->hold_cost_ns, view->release_cost_ns);
+	       gp_most(view->hold_cost_ns, view->release_cost_ns);
 }
 
 /* If run time is not measured, the time since the entity was chosen counts as run time. */
-static void note_use(const struct gp_view *view, const struct gp_policy_state *state,
-		     struct gp_deadline_entity *e, bool chosen)
+static void note_use(const struct gp_view *view, struct gp_deadline_entity *e, bool chosen)
 {
-	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_device *d = view->state->device;
 
 	if (e->run_known)
-		e->used_ns = less(e->run_ns, e->run_from_ns);
+		e->used_ns = gp_less(e->run_ns, e->run_from_ns);
 	else if (chosen)
 		e->used_ns += view->now_ns - d->last_ns;
-	e->job.left_ns = less(e->asked.need_ns, e->used_ns);
-	if (e->used_ns > allowed_ns(view, state, e))
+	e->job.left_ns = gp_less(e->asked.need_ns, e->used_ns);
+	if (e->used_ns > allowed_ns(view, e))
 		e->overran = true;
 }
 
 /* If the entity is seen neither active nor idle, its job stays as it was. */
-static void note_job(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static void note_job(const struct gp_view *view, uint32_t i)
 {
-	const struct gp_deadline_device *d = state->device;
-	struct gp_deadline_entity *e = gp_deadline_entity(state, i);
+	const struct gp_deadline_device *d = view->state->device;
+	struct gp_deadline_entity *e = gp_deadline_entity(view, i);
 	bool chosen = d->chosen == view->task[i].id;
 
 	if (!e->has_asked)
@@ -117,11 +103,11 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
 	}
 	if (e->entity.active &&
 	    (!e->job.waits || (e->since_ns != UINT64_MAX && e->since_ns > e->seen_ns)))
-		begin_job(view, state, e);
+		begin_job(view, e);
 	else if (e->job.waits)
-		note_use(view, state, e, chosen);
+		note_use(view, e, chosen);
 	if (e->job.waits)
-		e->job.left_ns = less(e->asked.need_ns, e->used_ns);
+		e->job.left_ns = gp_less(e->asked.need_ns, e->used_ns);
 	if (e->entity.active)
 		e->seen_ns = view->now_ns;
 }
@@ -131,31 +117,31 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
  * its activity will be seen. If activity is never visible, all take turns. Entities with a deadline
  * that have not sent a request mark are excluded: a service is idle most of the time.
  */
-static bool takes_turns(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static bool takes_turns(const struct gp_view *view, uint32_t i)
 {
-	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(view, i);
 
-	return gp_is_background(view, state, i) &&
+	return gp_is_background(view, i) &&
 	       (e->entity.active || e->entity.rotating || !e->has_asked);
 }
 
 /* Counts jobs and background entities. The rotation sees all entities as idle that must not take
  * turns. */
-static void survey(const struct gp_view *view, const struct gp_policy_state *state)
+static void survey(const struct gp_view *view)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 
 	d->jobs = d->unannounced = d->request_marks = false;
 	d->background = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
-		bool background = gp_is_background(view, state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(view, i);
+		bool background = gp_is_background(view, i);
 
 		d->jobs |= e->busy && !background;
 		d->request_marks |= e->promised && e->marked;
 		d->unannounced |= e->promised && !e->marked && !(view->caps & GP_CAP_EVENTS);
 		d->background += background && !e->entity.idle;
-		e->entity.idle |= !takes_turns(view, state, i);
+		e->entity.idle |= !takes_turns(view, i);
 	}
 }
 
@@ -167,16 +153,16 @@ struct reserve {
 };
 
 /* Each background entity must be reached well within the starvation limit, one at a time. */
-static struct reserve size_reserve(const struct gp_view *view, const struct gp_policy_state *state)
+static struct reserve size_reserve(const struct gp_view *view)
 {
-	const struct gp_deadline_device *d = state->device;
-	uint64_t permille = (uint64_t)state->param[GP_DEADLINE_RESERVE],
+	const struct gp_deadline_device *d = view->state->device;
+	uint64_t permille = gp_param(view, GP_DEADLINE_RESERVE),
 		 change_ns = gp_change_cost_ns(view);
-	uint64_t every_ns = (uint64_t)state->param[GP_DEADLINE_RESERVE_EVERY] * GP_MS;
+	uint64_t every_ns = gp_param(view, GP_DEADLINE_RESERVE_EVERY) * GP_MS;
 
 	if (d->background && every_ns > view->starve_limit_ns / 2 / d->background)
 		every_ns = view->starve_limit_ns / 2 / d->background;
-	every_ns = later(every_ns, gp_reserve_apart_ns(view, state));
+	every_ns = gp_most(every_ns, gp_reserve_apart_ns(view));
 	return (struct reserve){every_ns, every_ns * permille / 1000 - 2 * change_ns};
 }
 
@@ -184,24 +170,23 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
  * The reserve is one job in each period. Time that the background gets while no job waits counts.
  * If that was enough, the next job of the reserve begins one period from now.
  */
-static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
-			    struct reserve *r)
+static void note_background(const struct gp_view *view, struct reserve *r)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
 	uint64_t pending_ns = had_ns < d->pending_ns ? had_ns : d->pending_ns;
 
 	d->pending_ns -= pending_ns;
 	d->got_ns += had_ns - pending_ns;
 	d->turn_got_ns += had_ns - pending_ns;
-	*r = size_reserve(view, state);
+	*r = size_reserve(view);
 	if (!d->background) {
 		d->from_ns = view->now_ns;
 		d->got_ns = 0;
 	} else if (d->got_ns >= r->run_ns) {
 		d->from_ns = view->now_ns < d->from_ns
 				     ? view->now_ns + r->every_ns
-				     : later(d->from_ns + r->every_ns, view->now_ns);
+				     : gp_most(d->from_ns + r->every_ns, view->now_ns);
 		d->got_ns = 0;
 	}
 	d->reserve =
@@ -213,51 +198,162 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 
 /* A turn lasts until its entity has had some device time. Returns whether the background takes
  * turns. */
-static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
-			      uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
+static bool rotate_background(const struct gp_view *view, uint32_t user_held,
+			      const struct reserve *r, struct gp_plan *plan)
 {
-	struct gp_deadline_device *d = state->device;
+	struct gp_deadline_device *d = view->state->device;
 	struct gp_rotation_rules rules = {
-		.room = user_held < view->max_held ? view->max_held - user_held : 0,
-		.quantum_ns = (uint64_t)state->param[GP_DEADLINE_QUANTUM] * GP_MS,
+		.room = gp_room_for_holds(view, user_held),
+		.quantum_ns = gp_param(view, GP_DEADLINE_QUANTUM) * GP_MS,
 	};
 	uint64_t had_turn = d->rotation.current;
 	bool rotates;
 
 	if (d->turn_got_ns < r->run_ns && d->rotation.ends_ns <= view->now_ns)
 		d->rotation.ends_ns = view->now_ns + 1;
-	rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
+	rotates = gp_rotate(view, &d->rotation, &rules, plan);
 	if (d->rotation.current != had_turn)
 		d->turn_got_ns = 0;
 	return rotates;
 }
 
+/*
+ * The holds: all but the chosen entity are held. A released task with work
+ * gets on the device at any time, until a hold is in force. So once an entity waits, idle entities
+ * are held, too, until no job is left; one call to the driver holds them all. A request without
+ * competition costs no call.
+ *
+ * The background is always held in this way. Entities with a promise are, if the hardware takes
+ * turns. On devices on which every call stops the device, one more call to release them would cost
+ * more than it saves (demand.c).
+ */
+
+/* Whether the chosen entity is not released yet. Then no other call should delay its release. */
+static bool release_pending(const struct gp_view *view, const struct gp_deadline_device *d)
+{
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].id == d->chosen)
+			return view->task[i].known & GP_KNOWN_HELD && view->task[i].held;
+	return false;
+}
+
+/* Records whether an entity waits, or has waited since there were last no jobs. */
+static void note_crowd(const struct gp_view *view)
+{
+	struct gp_deadline_device *d = view->state->device;
+
+	d->crowded = d->crowded && d->jobs;
+	for (uint32_t i = 0; i < view->n && d->jobs; i++)
+		d->crowded |= gp_deadline_entity(view, i)->busy && view->task[i].id != d->chosen;
+}
+
+static bool is_kept_out(const struct gp_view *view, uint32_t i, bool pending)
+{
+	const struct gp_deadline_device *d = view->state->device;
+	const struct gp_deadline_entity *e = gp_deadline_entity(view, i);
+
+	return d->crowded && e->entity.members && !e->entity.user_held &&
+	       (e->entity.policy_held || !pending) &&
+	       (e->promised ? view->slice_default_us : !d->background_chosen);
+}
+
+static bool runs_on(const struct gp_view *view, uint32_t i)
+{
+	const struct gp_deadline_device *d = view->state->device;
+	bool had_it = d->background_before && gp_is_background(view, i) &&
+		      !gp_deadline_entity(view, i)->entity.policy_held;
+
+	return gp_runs_on(view, d->request_marks) && (had_it || view->task[i].id == d->before);
+}
+
+static bool must_wait(const struct gp_view *view, uint32_t i, bool pending, bool rotates)
+{
+	const struct gp_deadline_device *d = view->state->device;
+	const struct gp_deadline_entity *e = gp_deadline_entity(view, i);
+
+	if (view->task[i].id == d->chosen)
+		return false;
+	if (!e->busy)
+		return is_kept_out(view, i, pending);
+	if (pending && runs_on(view, i))
+		return false;
+	if (d->background_chosen && gp_is_background(view, i))
+		return rotates && e->entity.rotating && view->task[i].id != d->rotation.current;
+	return d->chosen || d->background_chosen;
+}
+
+/* If not all can be held: entities that are held already come first, and the background before
+ * jobs. So a tick makes no unnecessary change. Idle entities are not held in this case. */
+static void hold_in_rounds(const struct gp_view *view, bool rotates, uint32_t room,
+			   struct gp_plan *plan)
+{
+	for (unsigned k = 0; k < 4 * view->n; k++) {
+		uint32_t i = k % view->n;
+		const struct gp_deadline_entity *e = gp_deadline_entity(view, i);
+		unsigned round =
+			(e->entity.policy_held ? 0u : 2u) + (gp_is_background(view, i) ? 0u : 1u);
+
+		if (k / view->n != round || !must_wait(view, i, false, rotates))
+			continue;
+		plan->task[i].want = !e->busy || e->entity.members > room ? GP_RUN : GP_HOLD;
+		if (plan->task[i].want == GP_HOLD)
+			room -= e->entity.members;
+	}
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class != GP_UNMANAGED)
+			plan->task[i].want = plan->task[view->task[i].gang].want;
+}
+
+/* Fills in which tasks are held. `rotates`: the background takes turns. */
+static void plan_holds(const struct gp_view *view, uint32_t user_held, bool rotates,
+		       struct gp_plan *plan)
+{
+	struct gp_deadline_device *d = view->state->device;
+	uint32_t room = gp_room_for_holds(view, user_held), held = 0;
+	bool pending = release_pending(view, d);
+
+	note_crowd(view);
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		const struct gp_deadline_entity *e = gp_deadline_entity(view, t->gang);
+		bool waits;
+
+		if (t->class == GP_UNMANAGED)
+			continue;
+		waits = must_wait(view, t->gang, pending, rotates);
+		held += waits;
+		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
+		plan->task[i].refused = t->deadline_ns && !e->promised;
+		plan->task[i].overran = t->deadline_ns && e->promised && e->overran;
+	}
+	if (held > room)
+		hold_in_rounds(view, rotates, room, plan);
+}
+
 /* The plan. */
 
-uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t current)
+uint32_t gp_earliest_due(const struct gp_view *view, uint32_t current)
 {
 	uint32_t best = current;
 
 	for (uint32_t i = 0; i <= view->n; i++) {
-		const struct gp_job *job = gp_job_of(view, state, i);
+		const struct gp_job *job = gp_job_of(view, i);
 
-		if (job &&
-		    (best == UINT32_MAX || job->due_ns < gp_job_of(view, state, best)->due_ns))
+		if (job && (best == UINT32_MAX || job->due_ns < gp_job_of(view, best)->due_ns))
 			best = i;
 	}
 	return best;
 }
 
-static uint32_t find_current(const struct gp_view *view, const struct gp_policy_state *state)
+static uint32_t find_current(const struct gp_view *view)
 {
-	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_device *d = view->state->device;
 
 	if (d->background_chosen)
-		return gp_job_of(view, state, view->n) ? view->n : UINT32_MAX;
+		return gp_job_of(view, view->n) ? view->n : UINT32_MAX;
 	for (uint32_t i = 0; i < view->n && d->chosen; i++)
 		if (view->task[i].id == d->chosen)
-			return gp_job_of(view, state, i) ? i : UINT32_MAX;
+			return gp_job_of(view, i) ? i : UINT32_MAX;
 	return UINT32_MAX;
 }
 
@@ -277,21 +373,20 @@ static void move(const struct gp_view *view, struct gp_deadline_device *d, uint6
 	d->background_chosen = background;
 }
 
-static void choose(const struct gp_view *view, const struct gp_policy_state *state,
-		   const struct gp_deadline_rules *rules, struct gp_plan *plan)
+static void choose(const struct gp_view *view, const struct gp_deadline_rules *rules,
+		   struct gp_plan *plan)
 {
-	struct gp_deadline_device *d = state->device;
-	uint32_t chosen =
-		d->jobs ? rules->pick(view, state, find_current(view, state), plan) : view->n;
+	struct gp_deadline_device *d = view->state->device;
+	uint32_t chosen = d->jobs ? rules->pick(view, find_current(view), plan) : view->n;
 	bool background = chosen == view->n && d->background;
 	uint64_t id = chosen < view->n ? view->task[chosen].id : 0;
 
 	if (id != d->chosen || background != d->background_chosen)
 		move(view, d, id, background);
 	if (chosen < view->n) {
-		const struct gp_deadline_entity *e = gp_deadline_entity(state, chosen);
+		const struct gp_deadline_entity *e = gp_deadline_entity(view, chosen);
 
-		tick_in(view, plan, less(allowed_ns(view, state, e), e->used_ns) + 1);
+		tick_in(view, plan, gp_less(allowed_ns(view, e), e->used_ns) + 1);
 	} else if (background && d->jobs) {
 		tick_in(view, plan, d->pending_ns + d->reserve.left_ns);
 	}
@@ -299,29 +394,29 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 		tick_in(view, plan, d->from_ns - view->now_ns);
 }
 
-int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct gp_deadline_rules *rules, struct gp_plan *plan)
+int gp_deadline_decide(const struct gp_view *view, const struct gp_deadline_rules *rules,
+		       struct gp_plan *plan)
 {
-	struct gp_deadline_device *d = state->device;
-	uint32_t user_held = gp_entities_gather(view, state);
+	struct gp_deadline_device *d = view->state->device;
+	uint32_t user_held = gp_entities_gather(view);
 	struct reserve reserve;
 	bool rotates;
 
-	gp_admission_gather(view, state);
+	gp_admission_gather(view);
 	for (uint32_t i = 0; i < view->n; i++)
-		note_job(view, state, i);
-	gp_admission_decide(view, state, rules);
-	survey(view, state);
-	note_background(view, state, &reserve);
-	rotates = rotate_background(view, state, user_held, &reserve, plan);
-	choose(view, state, rules, plan);
-	gp_deadline_holds(view, state, user_held, rotates, plan);
+		note_job(view, i);
+	gp_admission_decide(view, rules);
+	survey(view);
+	note_background(view, &reserve);
+	rotates = rotate_background(view, user_held, &reserve, plan);
+	choose(view, rules, plan);
+	plan_holds(view, user_held, rotates, plan);
 	if (d->unannounced)
-		tick_in(view, plan, gp_late_ns(view, state));
+		tick_in(view, plan, gp_late_ns(view));
 	if (rotates && d->background_chosen)
-		gp_plan_wake_at(plan, later(d->rotation.ends_ns,
-					    view->now_ns + d->pending_ns +
-						    less(reserve.run_ns, d->turn_got_ns)));
+		gp_plan_wake_at(plan, gp_most(d->rotation.ends_ns,
+					      view->now_ns + d->pending_ns +
+						      gp_less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;
 }

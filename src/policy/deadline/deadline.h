@@ -135,32 +135,29 @@ struct gp_deadline_rules {
 	 * `current` is the job that has the device and is not finished, or UINT32_MAX. Sets
 	 * plan->next_ns if the answer changes with time alone.
 	 */
-	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t current, struct gp_plan *plan);
+	uint32_t (*pick)(const struct gp_view *view, uint32_t current, struct gp_plan *plan);
 
 	/* The number of handovers that this entity's job causes beyond its begin and end. NULL =
 	 * none. */
-	uint64_t (*more_moves)(const struct gp_policy_state *state, const struct gp_asked *asked);
+	uint64_t (*more_moves)(const struct gp_view *view, const struct gp_asked *asked);
 
 	bool promise_all; /* for tests: promise without admission test */
 };
 
-static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_policy_state *state,
-							    uint32_t i)
+static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_view *view, uint32_t i)
 {
-	return gp_policy_task(state, i);
+	return gp_policy_task(view, i);
 }
 
 /* The job of an entity, or of the reserve (i == view->n). NULL if it has no job that competes. */
-static inline const struct gp_job *gp_job_of(const struct gp_view *view,
-					     const struct gp_policy_state *state, uint32_t i)
+static inline const struct gp_job *gp_job_of(const struct gp_view *view, uint32_t i)
 {
-	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_device *d = view->state->device;
 	const struct gp_deadline_entity *e;
 
 	if (i == view->n)
 		return d->reserve.waits ? &d->reserve : NULL;
-	e = gp_deadline_entity(state, i);
+	e = gp_deadline_entity(view, i);
 	return e->promised && !e->overran && e->job.waits ? &e->job : NULL;
 }
 
@@ -176,11 +173,10 @@ static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uin
 /*
  * The job that is due first; among equals `current`, then the oldest. UINT32_MAX = there is no job.
  */
-uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t current);
+uint32_t gp_earliest_due(const struct gp_view *view, uint32_t current);
 
-int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct gp_deadline_rules *rules, struct gp_plan *plan);
+int gp_deadline_decide(const struct gp_view *view, const struct gp_deadline_rules *rules,
+		       struct gp_plan *plan);
 
 /* A task left: its time may be promised to others, so admission is repeated. */
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
@@ -189,11 +185,10 @@ void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_t
 /* Defined in admission.c. */
 
 /* Fills in what each entity asks for, and withdraws the promise of an entity that changed it. */
-void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state);
+void gp_admission_gather(const struct gp_view *view);
 
 /* Gives promises as far as they can be kept, the oldest task first. Withdraws none. */
-void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct gp_deadline_rules *rules);
+void gp_admission_decide(const struct gp_view *view, const struct gp_deadline_rules *rules);
 
 /* Defined in demand.c. */
 
@@ -210,38 +205,27 @@ uint64_t gp_refill_ns(const struct gp_view *view);
 bool gp_runs_on(const struct gp_view *view, bool request_marks);
 
 /* Whether all promises and one more can be kept in the worst case. */
-bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-		    const struct gp_deadline_rules *rules,
+bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		    const struct gp_deadline_entity *candidate);
-
-/* Defined in deadline_holds.c. */
-
-/*
- * Fills in which tasks are held: all but the chosen entity. `rotates`: the background takes turns.
- */
-void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
-		       uint32_t user_held, bool rotates, struct gp_plan *plan);
 
 /* Used by several of these files. */
 
 /* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not
  * handovers. */
-static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view,
-					   const struct gp_policy_state *state)
+static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view)
 {
-	return 4 * gp_change_cost_ns(view) * 1000 / (uint64_t)state->param[GP_DEADLINE_RESERVE] + 1;
+	return 4 * gp_change_cost_ns(view) * 1000 / gp_param(view, GP_DEADLINE_RESERVE) + 1;
 }
 
-static inline bool gp_is_background(const struct gp_view *view, const struct gp_policy_state *state,
-				    uint32_t i)
+static inline bool gp_is_background(const struct gp_view *view, uint32_t i)
 {
-	return gp_deadline_entity(state, i)->busy && !gp_job_of(view, state, i);
+	return gp_deadline_entity(view, i)->busy && !gp_job_of(view, i);
 }
 
 /* Longest delay until the begin or end of a job is seen. */
-static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)
+static inline uint64_t gp_late_ns(const struct gp_view *view)
 {
-	uint64_t poll_ns = (uint64_t)state->param[GP_DEADLINE_POLL] * 1000;
+	uint64_t poll_ns = gp_param(view, GP_DEADLINE_POLL) * 1000;
 
 	if (view->caps & GP_CAP_EVENTS)
 		return view->notice_ns;

@@ -17,7 +17,7 @@
  * one more for each period from L = deadline + period - 2 * jitter on.
  *
  * cost, if the hardware takes turns: From the moment an entity waits, all entities but one are held
- * until no job is left, including idle ones (deadline_holds.c). So a job that is due later than the
+ * until no job is left, including idle ones (deadline.c). So a job that is due later than the
  * running one does not interrupt it. When its time comes, the device stands still for its release,
  * and switches. A job that is due earlier is released while the other one runs on, and then the
  * other one is held. Both may share the device for the time of a hold, in turns of a slice. The
@@ -57,16 +57,6 @@
 #define LOAD_ONE  (1ull << 20) /* the load of the whole device */
 #define MOST_WORK 100000       /* limit of terms to add up in one decision: about 1 ms */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Costs. */
 
 uint64_t gp_change_cost_ns(const struct gp_view *view)
@@ -94,7 +84,7 @@ static uint64_t shared_hold_ns(const struct gp_view *view, bool request_marks)
 {
 	if (request_marks)
 		return view->hold_cost_ns;
-	return smaller(view->hold_cost_ns, turns_in_hold(view) * gp_full_switch_ns(view));
+	return gp_least(view->hold_cost_ns, turns_in_hold(view) * gp_full_switch_ns(view));
 }
 
 bool gp_runs_on(const struct gp_view *view, bool request_marks)
@@ -108,7 +98,7 @@ static uint64_t job_cost_ns(const struct gp_view *view, bool request_marks)
 	if (!view->slice_default_us)
 		return 2 * gp_full_switch_ns(view);
 	return view->release_cost_ns + view->switch_cost_ns + gp_full_switch_ns(view) +
-	       smaller(view->release_cost_ns, shared_hold_ns(view, request_marks));
+	       gp_least(view->release_cost_ns, shared_hold_ns(view, request_marks));
 }
 
 /* Demand. */
@@ -116,7 +106,6 @@ static uint64_t job_cost_ns(const struct gp_view *view, bool request_marks)
 /* All entities that have a promise, and the candidate. */
 struct demand {
 	const struct gp_view *view;
-	const struct gp_policy_state *state;
 	const struct gp_deadline_rules *rules;
 	const struct gp_deadline_entity *candidate;
 
@@ -132,14 +121,14 @@ struct demand {
 
 static const struct gp_deadline_entity *asker(const struct demand *d, uint32_t i)
 {
-	const struct gp_deadline_entity *e = gp_deadline_entity(d->state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(d->view, i);
 
 	return e->promised || e == d->candidate ? e : NULL;
 }
 
 static uint64_t jitter(const struct gp_deadline_entity *e)
 {
-	return smaller(e->asked.jitter_ns, e->period_ns / 2);
+	return gp_least(e->asked.jitter_ns, e->period_ns / 2);
 }
 
 /* Device time of a job that is not due by d, until it is seen and held. 0 = it is kept off the
@@ -153,17 +142,17 @@ static uint64_t intrusion_ns(const struct demand *d, const struct gp_deadline_en
 
 static uint64_t job_ns(const struct demand *d, const struct gp_deadline_entity *e)
 {
-	uint64_t moves = d->rules->more_moves ? d->rules->more_moves(d->state, &e->asked) : 0;
-	uint64_t need_ns = larger(e->asked.need_ns, d->shortest_job_ns);
+	uint64_t moves = d->rules->more_moves ? d->rules->more_moves(d->view, &e->asked) : 0;
+	uint64_t need_ns = gp_most(e->asked.need_ns, d->shortest_job_ns);
 	uint64_t all_ns = need_ns + d->cost_ns + 2 * e->asked.late_ns + moves * e->asked.change_ns;
 
-	return smaller(larger(all_ns, intrusion_ns(d, e)), GP_TIME_CAP);
+	return gp_least(gp_most(all_ns, intrusion_ns(d, e)), GP_TIME_CAP);
 }
 
 /* The time limit of a job: never more than a period. */
 static uint64_t within_ns(const struct gp_deadline_entity *e)
 {
-	return smaller(e->asked.within_ns, e->period_ns);
+	return gp_least(e->asked.within_ns, e->period_ns);
 }
 
 /* How many jobs of the entity can be due within `in_ns`. */
@@ -179,14 +168,14 @@ static uint64_t is_there_ns(const struct gp_deadline_entity *e, uint64_t in_ns)
 {
 	uint64_t before_ns = jobs_due(e, in_ns) * e->period_ns;
 
-	before_ns -= smaller(before_ns, jitter(e));
-	return in_ns - smaller(in_ns, before_ns);
+	before_ns = gp_less(before_ns, jitter(e));
+	return gp_less(in_ns, before_ns);
 }
 
 /* All intrusions together cannot take more time than is left when the first one begins. */
 static uint64_t demand(const struct demand *d, uint64_t in_ns)
 {
-	uint64_t permille = (uint64_t)d->state->param[GP_DEADLINE_RESERVE], all_ns = d->once_ns;
+	uint64_t permille = gp_param(d->view, GP_DEADLINE_RESERVE), all_ns = d->once_ns;
 	uint64_t intrude_ns = 0, longest_ns = 0;
 
 	if (in_ns >= d->reserve_from_ns)
@@ -198,9 +187,9 @@ static uint64_t demand(const struct demand *d, uint64_t in_ns)
 			continue;
 		all_ns += jobs_due(e, in_ns) * job_ns(d, e);
 		intrude_ns += intrusion_ns(d, e);
-		longest_ns = larger(longest_ns, is_there_ns(e, in_ns));
+		longest_ns = gp_most(longest_ns, is_there_ns(e, in_ns));
 	}
-	return all_ns + smaller(intrude_ns, longest_ns);
+	return all_ns + gp_least(intrude_ns, longest_ns);
 }
 
 static uint64_t part(uint64_t of_ns, uint64_t in_ns)
@@ -218,14 +207,13 @@ static void find_costs(struct demand *d)
 	for (uint32_t i = 0; i < view->n; i++)
 		if (asker(d, i)) {
 			request_marks |= asker(d, i)->asked.marked;
-			late_ns = larger(late_ns, asker(d, i)->asked.late_ns);
+			late_ns = gp_most(late_ns, asker(d, i)->asked.late_ns);
 		}
 	d->cost_ns = job_cost_ns(view, request_marks);
 	d->once_ns = late_ns + gp_change_cost_ns(view);
 	if (!view->slice_default_us)
 		return;
-	d->shortest_job_ns =
-		view->hold_cost_ns - smaller(view->hold_cost_ns, view->switch_cost_ns / 2);
+	d->shortest_job_ns = gp_less(view->hold_cost_ns, view->switch_cost_ns / 2);
 	d->once_ns = 2 * (late_ns + view->hold_cost_ns + view->release_cost_ns) +
 		     gp_refill_ns(view) + view->switch_cost_ns / 4;
 }
@@ -235,7 +223,7 @@ static bool sum_up(struct demand *d, uint64_t whole)
 {
 	d->ahead_ns = d->once_ns + 1000;
 	d->shortest_ns = UINT64_MAX;
-	d->reserve_from_ns = gp_reserve_apart_ns(d->view, d->state);
+	d->reserve_from_ns = gp_reserve_apart_ns(d->view);
 	for (uint32_t i = 0; i < d->view->n && d->load < whole; i++) {
 		const struct gp_deadline_entity *e = asker(d, i);
 		uint64_t all_ns, early_ns;
@@ -245,7 +233,7 @@ static bool sum_up(struct demand *d, uint64_t whole)
 		all_ns = job_ns(d, e);
 		early_ns = e->period_ns - within_ns(e) + 2 * jitter(e);
 		d->load += part(all_ns, e->period_ns);
-		d->shortest_ns = smaller(d->shortest_ns, within_ns(e) - jitter(e));
+		d->shortest_ns = gp_least(d->shortest_ns, within_ns(e) - jitter(e));
 		d->ahead_ns +=
 			intrusion_ns(d, e) + (all_ns * (early_ns * 1024 / e->period_ns + 1) >> 10);
 	}
@@ -257,19 +245,19 @@ static bool sum_up(struct demand *d, uint64_t whole)
  * room. Each step removes a part of the remaining time, so there are few steps. If very many
  * entities ask for all of the device, MOST_WORK limits the steps, and the last ones are refused.
  */
-bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-		    const struct gp_deadline_rules *rules,
+bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		    const struct gp_deadline_entity *candidate)
 {
-	struct demand d = {.view = view, .state = state, .rules = rules, .candidate = candidate};
-	struct gp_deadline_device *device = state->device;
-	uint64_t whole = LOAD_ONE * (uint64_t)(1000 - state->param[GP_DEADLINE_RESERVE]) / 1000;
+	struct demand d = {.view = view, .rules = rules, .candidate = candidate};
+	struct gp_deadline_device *device = view->state->device;
+	uint64_t whole =
+		LOAD_ONE * (uint64_t)(1000 - view->state->param[GP_DEADLINE_RESERVE]) / 1000;
 	uint64_t in_ns, needs_ns;
 
 	find_costs(&d);
 	if (!sum_up(&d, whole))
 		return false;
-	in_ns = smaller(d.ahead_ns, 2 * GP_TIME_CAP) * LOAD_ONE / (whole - d.load) + 1;
+	in_ns = gp_least(d.ahead_ns, 2 * GP_TIME_CAP) * LOAD_ONE / (whole - d.load) + 1;
 	while (in_ns >= d.shortest_ns) {
 		needs_ns = demand(&d, in_ns);
 		device->work += view->n;

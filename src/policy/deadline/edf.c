@@ -16,19 +16,17 @@
 
 static const struct gp_param edf_params[] = {GP_DEADLINE_PARAMS};
 
-static uint32_t edf_pick(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t current, struct gp_plan *plan)
+static uint32_t edf_pick(const struct gp_view *view, uint32_t current, struct gp_plan *plan)
 {
 	(void)plan; /* the order does not change with time */
-	return gp_earliest_due(view, state, current);
+	return gp_earliest_due(view, current);
 }
 
-static int edf_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan)
+static int edf_decide(const struct gp_view *view, struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = edf_pick};
 
-	return gp_deadline_decide(view, state, &rules, plan);
+	return gp_deadline_decide(view, &rules, plan);
 }
 
 const struct gp_policy_ops gp_policy_edf = {

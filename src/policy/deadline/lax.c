@@ -36,9 +36,9 @@ static const struct gp_param lax_params[] = {
 };
 /* clang-format on */
 
-static uint64_t hysteresis_ns(const struct gp_policy_state *state, uint64_t deadline_ns)
+static uint64_t hysteresis_ns(const struct gp_view *view, uint64_t deadline_ns)
 {
-	return deadline_ns / 1000 * (uint64_t)state->param[HYSTERESIS] + 1; /* never 0 */
+	return deadline_ns / 1000 * gp_param(view, HYSTERESIS) + 1; /* never 0 */
 }
 
 /* Negative: the job cannot be done in time. */
@@ -48,72 +48,67 @@ static int64_t laxity_ns(const struct gp_view *view, const struct gp_job *job)
 }
 
 /* How much longer `job` must wait before it takes the device from `from`; 0 = it does now. */
-static int64_t until_it_overtakes_ns(const struct gp_view *view,
-				     const struct gp_policy_state *state, const struct gp_job *job,
+static int64_t until_it_overtakes_ns(const struct gp_view *view, const struct gp_job *job,
 				     const struct gp_job *from)
 {
 	int64_t more_ns = laxity_ns(view, job) - laxity_ns(view, from) + 1;
 
 	if (job->due_ns >= from->due_ns)
-		more_ns += (int64_t)hysteresis_ns(state, job->within_ns);
+		more_ns += (int64_t)hysteresis_ns(view, job->within_ns);
 	return more_ns > 0 ? more_ns : 0;
 }
 
 /* The job with the least laxity of all jobs that overtake `runs`. With `due_earlier`, only jobs
  * that are due before `runs`. UINT32_MAX = none. */
-static uint32_t find_overtaking(const struct gp_view *view, const struct gp_policy_state *state,
-				uint32_t runs, bool due_earlier)
+static uint32_t find_overtaking(const struct gp_view *view, uint32_t runs, bool due_earlier)
 {
-	const struct gp_job *running = gp_job_of(view, state, runs), *job;
+	const struct gp_job *running = gp_job_of(view, runs), *job;
 	uint32_t best = UINT32_MAX;
 
 	for (uint32_t i = 0; i <= view->n; i++) {
-		job = gp_job_of(view, state, i);
-		if (!job || i == runs || until_it_overtakes_ns(view, state, job, running) ||
+		job = gp_job_of(view, i);
+		if (!job || i == runs || until_it_overtakes_ns(view, job, running) ||
 		    (due_earlier && job->due_ns >= running->due_ns))
 			continue;
 		if (best == UINT32_MAX ||
-		    laxity_ns(view, job) < laxity_ns(view, gp_job_of(view, state, best)))
+		    laxity_ns(view, job) < laxity_ns(view, gp_job_of(view, best)))
 			best = i;
 	}
 	return best;
 }
 
-static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t current, struct gp_plan *plan)
+static uint32_t lax_pick(const struct gp_view *view, uint32_t current, struct gp_plan *plan)
 {
-	uint32_t runs = current == UINT32_MAX ? gp_earliest_due(view, state, current) : current;
-	uint32_t next = find_overtaking(view, state, runs, false);
+	uint32_t runs = current == UINT32_MAX ? gp_earliest_due(view, current) : current;
+	uint32_t next = find_overtaking(view, runs, false);
 
 	/* A job that overtakes again is due earlier. Each step moves to an earlier deadline, so the
 	 * loop ends. */
 	while (next != UINT32_MAX) {
 		runs = next;
-		next = find_overtaking(view, state, runs, true);
+		next = find_overtaking(view, runs, true);
 	}
 	for (uint32_t i = 0; i <= view->n; i++) {
-		const struct gp_job *job = gp_job_of(view, state, i);
+		const struct gp_job *job = gp_job_of(view, i);
 
 		if (job && i != runs)
 			tick_in(view, plan,
-				(uint64_t)until_it_overtakes_ns(view, state, job,
-								gp_job_of(view, state, runs)));
+				(uint64_t)until_it_overtakes_ns(view, job, gp_job_of(view, runs)));
 	}
 	return runs;
 }
 
-static uint64_t lax_more_moves(const struct gp_policy_state *state, const struct gp_asked *asked)
+static uint64_t lax_more_moves(const struct gp_view *view, const struct gp_asked *asked)
 {
-	return 2 * (asked->need_ns / hysteresis_ns(state, asked->deadline_ns));
+	return 2 * (asked->need_ns / hysteresis_ns(view, asked->deadline_ns));
 }
 
-static int lax_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan)
+static int lax_decide(const struct gp_view *view, struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = lax_pick,
 						       .more_moves = lax_more_moves};
 
-	return gp_deadline_decide(view, state, &rules, plan);
+	return gp_deadline_decide(view, &rules, plan);
 }
 
 const struct gp_policy_ops gp_policy_lax = {

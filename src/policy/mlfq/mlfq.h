@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations shared by the parts of `mlfq`: the level of each entity, and whether entities below
- * the top take turns. */
+/* Declarations shared by the parts of `mlfq`: the plan, and the level of each entity. */
 #ifndef GP_POLICY_MLFQ_MLFQ_H
 #define GP_POLICY_MLFQ_MLFQ_H
 
@@ -71,13 +70,7 @@ static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 	return window_ns < 400 * GP_MS ? 400 * GP_MS : window_ns;
 }
 
-/* For devices on which activity is known late. Decides whether entities below the top take turns,
- * and stores that in device->turns. */
-void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct gp_mlfq_counts *c);
-
 /* `short_ns` is the longest stretch of work at the top level. */
-void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
-			uint64_t short_ns, struct gp_plan *plan);
+void gp_mlfq_set_levels(const struct gp_view *view, uint64_t short_ns, struct gp_plan *plan);
 
 #endif

@@ -12,11 +12,11 @@
 
 #define IN_TURNS       4u /* an entity that takes turns is measured this many times longer */
 
-static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static void note_member(const struct gp_view *view, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
-	struct gp_mlfq_task *own = gp_policy_task(state, i);
-	struct gp_mlfq_task *e = gp_policy_task(state, t->gang);
+	struct gp_mlfq_task *own = gp_policy_task(view, i);
+	struct gp_mlfq_task *e = gp_policy_task(view, t->gang);
 
 	e->released &=
 		!((t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0);
@@ -33,20 +33,19 @@ static void note_member(const struct gp_view *view, const struct gp_policy_state
 
 /* The run time since the last decision: measured, or, if that is not known, the time for which the
  * entity was released and working. */
-static void gather(const struct gp_view *view, const struct gp_policy_state *state,
-		   uint64_t passed_ns)
+static void gather(const struct gp_view *view, uint64_t passed_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *e = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(view, i);
 
 		e->released = e->runs_known = true;
 		e->got_ns = 0;
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
-			note_member(view, state, i);
+			note_member(view, i);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *e = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(view, i);
 
 		/* An entity that was idle at the last tick has only just become active. */
 		if (!e->runs_known)
@@ -100,13 +99,13 @@ struct parts {
 	bool at_top; /* the entity with the largest part is at the top, and its part is large */
 };
 
-static struct parts survey_parts(const struct gp_view *view, const struct gp_policy_state *state)
+static struct parts survey_parts(const struct gp_view *view)
 {
 	struct parts p = {0};
 	uint32_t workers = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_mlfq_task *e = gp_policy_task(state, i);
+		const struct gp_mlfq_task *e = gp_policy_task(view, i);
 
 		if (!e->entity.members || e->entity.user_held || !e->part)
 			continue;
@@ -144,9 +143,9 @@ static void judge(struct gp_mlfq_task *e, const struct parts *p, uint64_t small)
 	e->trusted = e->level == GP_MLFQ_TOP;
 }
 
-static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_task *e)
+static bool has_turns(const struct gp_view *view, const struct gp_mlfq_task *e)
 {
-	const struct gp_mlfq_device *d = state->device;
+	const struct gp_mlfq_device *d = view->state->device;
 
 	return d->turns && d->rotation.current && e->entity.members && e->entity.rotating;
 }
@@ -157,11 +156,10 @@ static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_
  * time at the end of its turn is reported in the next one's turn. Requests come at random: for an
  * entity with a small part the earlier value has more weight.
  */
-static bool take_part(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_mlfq_task *e, uint64_t passed_ns)
+static bool take_part(const struct gp_view *view, struct gp_mlfq_task *e, uint64_t passed_ns)
 {
-	const struct gp_mlfq_device *d = state->device;
-	bool turns = has_turns(state, e);
+	const struct gp_mlfq_device *d = view->state->device;
+	bool turns = has_turns(view, e);
 	uint64_t enough_ns = gp_mlfq_window(view) * (turns ? IN_TURNS : 1u);
 	uint32_t part;
 
@@ -182,16 +180,15 @@ static bool take_part(const struct gp_view *view, const struct gp_policy_state *
 
 /* Until its own part is known again, each entity that takes turns has their average part. Entities
  * at the top must be compared with the parts of the others in the same time. */
-static void share_turns(const struct gp_view *view, const struct gp_policy_state *state,
-			uint64_t passed_ns)
+static void share_turns(const struct gp_view *view, uint64_t passed_ns)
 {
-	struct gp_mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = view->state->device;
 	uint64_t part;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_mlfq_task *e = gp_policy_task(state, i);
+		const struct gp_mlfq_task *e = gp_policy_task(view, i);
 
-		d->turns_run_ns += has_turns(state, e) ? e->got_ns : 0;
+		d->turns_run_ns += has_turns(view, e) ? e->got_ns : 0;
 	}
 	d->turns_ns += passed_ns;
 	if (d->turns_ns < gp_mlfq_window(view))
@@ -199,50 +196,48 @@ static void share_turns(const struct gp_view *view, const struct gp_policy_state
 	part = d->turns_run_ns * 1000 / d->turns_ns;
 	d->turns_part = d->turns_part ? (uint32_t)(d->turns_part + part) / 2 : (uint32_t)part;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *e = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(view, i);
 
-		if (has_turns(state, e))
+		if (has_turns(view, e))
 			e->part = d->turns_part / d->rotation.entities;
 	}
 	d->turns_run_ns = d->turns_ns = 0;
 }
 
-static void judge_all(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint64_t passed_ns)
+static void judge_all(const struct gp_view *view, uint64_t passed_ns)
 {
 	struct parts p;
 	bool any = false;
 
-	share_turns(view, state, passed_ns);
+	share_turns(view, passed_ns);
 	for (uint32_t i = 0; i < view->n; i++)
-		any |= take_part(view, state, gp_policy_task(state, i), passed_ns);
+		any |= take_part(view, gp_policy_task(view, i), passed_ns);
 	if (!any)
 		return;
-	p = survey_parts(view, state);
+	p = survey_parts(view);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *e = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(view, i);
 
 		if (e->judged)
-			judge(e, &p, has_turns(state, e) ? SMALL_IN_TURNS : SMALL);
+			judge(e, &p, has_turns(view, e) ? SMALL_IN_TURNS : SMALL);
 	}
 }
 
-void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
-			uint64_t short_ns, struct gp_plan *plan)
+void gp_mlfq_set_levels(const struct gp_view *view, uint64_t short_ns, struct gp_plan *plan)
 {
-	struct gp_mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = view->state->device;
 	uint64_t passed_ns = d->decided_ns ? view->now_ns - d->decided_ns : 0;
 
-	gather(view, state, passed_ns);
+	gather(view, passed_ns);
 	d->decided_ns = view->now_ns;
 	if (gp_is_prompt(view)) {
 		for (uint32_t i = 0; i < view->n; i++) {
-			struct gp_mlfq_task *e = gp_policy_task(state, i);
+			struct gp_mlfq_task *e = gp_policy_task(view, i);
 
 			if (e->entity.members)
 				follow_stretch(view, e, short_ns, plan);
 		}
 	} else {
-		judge_all(view, state, passed_ns);
+		judge_all(view, passed_ns);
 	}
 }

@@ -69,27 +69,20 @@ struct gp_priority_task {
 	uint64_t ran_ns;        /* without slices: when this entity last ran or was released */
 };
 
-static inline uint64_t param_ns(const struct gp_policy_state *state, unsigned param)
+static inline uint64_t param_ns(const struct gp_view *view, unsigned param)
 {
-	return (uint64_t)state->param[param] * GP_MS;
+	return gp_param(view, param) * GP_MS;
 }
 
 /* The length of an aging window with `sharers` tasks: at least one round of slices. */
-static inline uint64_t aging_ns(const struct gp_view *view, const struct gp_policy_state *state,
-				uint32_t sharers, uint32_t slice_us)
+static inline uint64_t aging_ns(const struct gp_view *view, uint32_t sharers, uint32_t slice_us)
 {
-	uint64_t run_ns = param_ns(state, GP_PRIORITY_AGE_RUN), round_ns;
+	uint64_t run_ns = param_ns(view, GP_PRIORITY_AGE_RUN), round_ns;
 
 	if (slice_us < view->slice_default_us)
 		slice_us = view->slice_default_us;
 	round_ns = sharers * ((uint64_t)slice_us * 1000 + view->switch_cost_ns);
 	return run_ns > round_ns ? run_ns : round_ns;
-}
-
-/* How many more tasks the policy may hold. */
-static inline uint32_t room_for_holds(const struct gp_view *view, uint32_t user_held)
-{
-	return user_held < view->max_held ? view->max_held - user_held : 0;
 }
 
 /* The number of latency-critical tasks that no user holds. */
@@ -105,9 +98,8 @@ static inline uint32_t count_lc(const struct gp_view *view)
 
 /* Both fill in the plan; the caller has called gp_entities_gather before. `lc` is the result of
  * count_lc. */
-void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			   uint32_t user_held, uint32_t lc, struct gp_plan *plan);
-void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
-			     uint32_t user_held, struct gp_plan *plan);
+void gp_priority_by_slices(const struct gp_view *view, uint32_t user_held, uint32_t lc,
+			   struct gp_plan *plan);
+void gp_priority_by_activity(const struct gp_view *view, uint32_t user_held, struct gp_plan *plan);
 
 #endif

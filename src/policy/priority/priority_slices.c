@@ -44,11 +44,11 @@ static bool take_growth(const struct gp_view *view, const struct gp_task_view *t
  *   - best-effort work as a whole had the device after 1 ms, or 1/128 of the time;
  *   - an entity makes progress with 20 ms, or 1/8 of the time.
  */
-static void note_run(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static void note_run(const struct gp_view *view, uint32_t i)
 {
-	struct gp_priority_device *d = state->device;
-	struct gp_priority_task *p = gp_policy_task(state, i);
-	struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
+	struct gp_priority_device *d = view->state->device;
+	struct gp_priority_task *p = gp_policy_task(view, i);
+	struct gp_priority_task *first = gp_policy_task(view, view->task[i].gang);
 	const struct gp_task_view *t = &view->task[i];
 	uint64_t ran_ns, in_ns;
 	bool grew = take_growth(view, t, p, &ran_ns, &in_ns);
@@ -72,21 +72,19 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 {
 	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
 
-	if (long_ns < view->starve_limit_ns / 4)
-		long_ns = view->starve_limit_ns / 4;
+	long_ns = gp_most(long_ns, view->starve_limit_ns / 4);
 	return p->entity.members && !p->entity.idle && !p->entity.user_held && !p->entity.barred &&
 	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
 }
 
 /* The task has been released long enough for a sample to show a run time, and none was seen. */
-static bool gets_nothing(const struct gp_view *view, const struct gp_policy_state *state,
-			 uint32_t i)
+static bool gets_nothing(const struct gp_view *view, uint32_t i)
 {
-	const struct gp_priority_task *p = gp_policy_task(state, i);
-	const struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_priority_task *p = gp_policy_task(view, i);
+	const struct gp_priority_task *first = gp_policy_task(view, view->task[i].gang);
 	const struct gp_task_view *t = &view->task[i];
 	uint64_t released_ns = view->now_ns - p->released_ns, got_ns = view->now_ns - first->got_ns;
-	uint64_t long_ns = param_ns(state, GP_PRIORITY_AGE_AFTER) + view->sample_period_ns;
+	uint64_t long_ns = param_ns(view, GP_PRIORITY_AGE_AFTER) + view->sample_period_ns;
 
 	if (!p->run_seen || !released_ns || ((t->known & GP_KNOWN_HELD) && t->held))
 		return false;
@@ -94,19 +92,17 @@ static bool gets_nothing(const struct gp_view *view, const struct gp_policy_stat
 	       (got_ns >= released_ns || got_ns >= long_ns);
 }
 
-static struct released find_released(const struct gp_view *view,
-				     const struct gp_policy_state *state,
-				     const struct gp_plan *plan)
+static struct released find_released(const struct gp_view *view, const struct gp_plan *plan)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 	struct released r = {0};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(view, i);
 
 		if (t->class == GP_BEST_EFFORT) {
-			note_run(view, state, i);
+			note_run(view, i);
 			r.starving |= is_starving(view, &d->rotation, p);
 		}
 		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
@@ -126,7 +122,7 @@ static struct released find_released(const struct gp_view *view,
 			continue;
 		r.be++;
 		r.blind |= !p->run_seen;
-		r.idle_be |= gets_nothing(view, state, i);
+		r.idle_be |= gets_nothing(view, i);
 	}
 	if (!r.be || !d->got_ns)
 		d->got_ns = view->now_ns;
@@ -134,13 +130,12 @@ static struct released find_released(const struct gp_view *view,
 }
 
 /* Whether it is time for an aging window. */
-static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
-		   const struct released *r, struct gp_plan *plan)
+static bool is_due(const struct gp_view *view, const struct released *r, struct gp_plan *plan)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
-	uint64_t after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
-		 blind_ns = param_ns(state, GP_PRIORITY_AGE_BLIND);
+	uint64_t after_ns = param_ns(view, GP_PRIORITY_AGE_AFTER),
+		 blind_ns = param_ns(view, GP_PRIORITY_AGE_BLIND);
 	uint64_t due_ns = UINT64_MAX;
 
 	if (r->idle_be)
@@ -173,10 +168,10 @@ static void give_up_turns(const struct gp_view *view, struct gp_priority_device 
 
 /* Opens and closes the aging window, in which the hardware shares as if there were no classes.
  * `opens` is set at the tick at which it opens. */
-static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
-		     const struct released *r, struct gp_plan *plan, bool *opens)
+static bool is_aging(const struct gp_view *view, const struct released *r, struct gp_plan *plan,
+		     bool *opens)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 
 	if (!d->aged_ns)
 		d->aged_ns = view->now_ns;
@@ -184,7 +179,7 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 		d->age_until_ns = 0;
 		d->aged_ns = view->now_ns;
 	}
-	*opens = !d->age_until_ns && is_due(view, state, r, plan);
+	*opens = !d->age_until_ns && is_due(view, r, plan);
 	if (*opens) {
 		d->age_from_ns = view->now_ns;
 		d->age_until_ns = view->now_ns + d->age_ns;
@@ -207,15 +202,14 @@ static void wait_for_release(const struct gp_view *view, struct gp_priority_devi
 		    !t->held)
 			continue;
 		d->age_until_ns = view->now_ns + d->age_ns;
-		if (d->rotation.ends_ns < d->age_until_ns)
-			d->rotation.ends_ns = d->age_until_ns;
+		d->rotation.ends_ns = gp_most(d->rotation.ends_ns, d->age_until_ns);
 	}
 }
 
-static bool rotate_best_effort(const struct gp_view *view, const struct gp_policy_state *state,
-			       uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+static bool rotate_best_effort(const struct gp_view *view, uint32_t user_held, uint32_t lc,
+			       struct gp_plan *plan)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 	/*
 	 * The activity of a new process is not known yet, and it would keep the tiny slice from all
 	 * others. With latency-critical tasks it waits for its turn; without them the hardware
@@ -224,29 +218,28 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
 		.unknown_joins = lc > 0,
-		.room = room_for_holds(view, user_held),
-		.quantum_ns = param_ns(state, GP_PRIORITY_QUANTUM),
-		.age_after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
-		.age_run_ns = param_ns(state, GP_PRIORITY_AGE_RUN),
+		.room = gp_room_for_holds(view, user_held),
+		.quantum_ns = param_ns(view, GP_PRIORITY_QUANTUM),
+		.age_after_ns = param_ns(view, GP_PRIORITY_AGE_AFTER),
+		.age_run_ns = param_ns(view, GP_PRIORITY_AGE_RUN),
 	};
 
 	if (view->now_ns < d->share_until_ns) {
 		d->rotation.current = 0;
 		return false;
 	}
-	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules, plan))
+	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, &d->rotation, &rules, plan))
 		return false;
 	gp_plan_wake_at(plan, d->rotation.ends_ns);
 	return true;
 }
 
-static void plan_turns(const struct gp_view *view, const struct gp_policy_state *state,
-		       bool rotates, struct gp_plan *plan)
+static void plan_turns(const struct gp_view *view, bool rotates, struct gp_plan *plan)
 {
-	const struct gp_priority_device *d = state->device;
+	const struct gp_priority_device *d = view->state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *e = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		bool waits = rotates && e->rotating && !current;
@@ -263,15 +256,14 @@ static uint64_t last_progress(const struct gp_priority_task *p)
 
 /* Gives the turn in an aging window to the entity with the oldest progress. If it were left to
  * chance, the same entity might have the turn each time. */
-static void give_longest_waiting_turn(const struct gp_view *view,
-				      const struct gp_policy_state *state, struct gp_plan *plan)
+static void give_longest_waiting_turn(const struct gp_view *view, struct gp_plan *plan)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 	struct gp_priority_task *longest_waiting = NULL;
 	uint32_t index = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(view, i);
 
 		if (p->entity.rotating &&
 		    (!longest_waiting || last_progress(p) < last_progress(longest_waiting))) {
@@ -283,29 +275,28 @@ static void give_longest_waiting_turn(const struct gp_view *view,
 		return;
 	longest_waiting->aging_turn_ns = view->now_ns;
 	if (view->task[index].id != d->rotation.current)
-		gp_rotation_take(view, state, &d->rotation, index, d->age_ns);
+		gp_rotation_take(view, &d->rotation, index, d->age_ns);
 	else if (d->rotation.ends_ns < view->now_ns + d->age_ns)
 		d->rotation.ends_ns = view->now_ns + d->age_ns; /* its turn was about to end */
-	plan_turns(view, state, true, plan);
+	plan_turns(view, true, plan);
 }
 
 /* In an aging window all managed tasks have the same slice. */
-static void set_aging_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			     struct gp_plan *plan)
+static void set_aging_slices(const struct gp_view *view, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (plan->task[i].want == GP_RUN)
-			plan->task[i].slice_us = gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE);
+			plan->task[i].slice_us = gp_slice_param(view, GP_PRIORITY_AGE_SLICE);
 }
 
 /* A latency-critical task has the long slice only if all its competitors are best-effort. Other
  * latency-critical or unmanaged tasks would have to wait for the end of that slice. */
-static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct released *r, uint32_t lc, struct gp_plan *plan)
+static void set_slices(const struct gp_view *view, const struct released *r, uint32_t lc,
+		       struct gp_plan *plan)
 {
 	bool alone = lc == 1 && r->runnable == r->be;
-	uint32_t lc_slice = gp_slice_param(
-		view, state, alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
+	uint32_t lc_slice =
+		gp_slice_param(view, alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
 	uint32_t chosen = UINT32_MAX;
 
 	if (r->runnable == 1)
@@ -313,38 +304,37 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
 	else if (r->runnable == 0 && r->all == 1)
 		chosen = r->idle_task; /* so that it has the tiny slice when it becomes active */
 	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
-		plan->task[chosen].slice_us = gp_slice_param(view, state, GP_PRIORITY_TINY_SLICE);
+		plan->task[chosen].slice_us = gp_slice_param(view, GP_PRIORITY_TINY_SLICE);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class == GP_LATENCY_CRITICAL)
 			plan->task[i].slice_us = lc_slice;
 }
 
-void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			   uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+void gp_priority_by_slices(const struct gp_view *view, uint32_t user_held, uint32_t lc,
+			   struct gp_plan *plan)
 {
-	struct gp_priority_device *d = state->device;
+	struct gp_priority_device *d = view->state->device;
 	bool rotates, aging, opens;
 	struct released r;
 
 	wait_for_release(view, d);
-	rotates = rotate_best_effort(view, state, user_held, lc, plan);
-	plan_turns(view, state, rotates, plan);
-	r = find_released(view, state, plan);
+	rotates = rotate_best_effort(view, user_held, lc, plan);
+	plan_turns(view, rotates, plan);
+	r = find_released(view, plan);
 	if (!lc) {
 		d->age_until_ns = 0;
 		return; /* no latency-critical task: hardware slices are used */
 	}
-	d->age_ns = aging_ns(view, state, lc + r.all,
-			     gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE));
+	d->age_ns = aging_ns(view, lc + r.all, gp_slice_param(view, GP_PRIORITY_AGE_SLICE));
 	give_up_turns(view, d, &r);
-	aging = is_aging(view, state, &r, plan, &opens);
+	aging = is_aging(view, &r, plan, &opens);
 	if (opens && rotates) {
-		give_longest_waiting_turn(view, state, plan);
-		r = find_released(view, state, plan);
+		give_longest_waiting_turn(view, plan);
+		r = find_released(view, plan);
 		gp_plan_wake_at(plan, d->rotation.ends_ns);
 	}
 	if (aging)
-		set_aging_slices(view, state, plan);
+		set_aging_slices(view, plan);
 	else
-		set_slices(view, state, &r, lc, plan);
+		set_slices(view, &r, lc, plan);
 }

@@ -17,6 +17,117 @@
  */
 #include "policy/qos/qos.h"
 
+/*
+ * Best-effort work in windows: it runs for a while with a slice that is not interrupted, and is
+ * then held for a while. Both times count from the moment at which the release or hold is seen in
+ * force. The next action is requested earlier by the time that it takes.
+ *
+ * If it is known at every moment whether a latency-critical task has work, a window stays open
+ * until one has, and best-effort work is held until none has.
+ */
+
+/* Whether the requested hold or release has taken effect. If that cannot be seen, the usual time is
+ * assumed. */
+static bool is_in_force(const struct gp_view *view)
+{
+	const struct gp_qos_device *d = view->state->device;
+	uint64_t cost_ns = d->shut ? view->hold_cost_ns : view->release_cost_ns;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_qos_task *q = gp_policy_task(view, i);
+		const struct gp_task_view *t = &view->task[i];
+
+		if (!q->windowed)
+			continue;
+		if (t->known & GP_KNOWN_HELD ? t->held != d->shut
+					     : view->now_ns < d->asked_ns + cost_ns)
+			return false;
+	}
+	return true;
+}
+
+/* How long after its last request a service is taken to have no more requests. */
+static uint64_t linger_of(const struct gp_view *view, const struct gp_qos_counts *counts)
+{
+	return counts->marked ? 0 : linger_ns(view);
+}
+
+/* When to request the end of the current phase. UINT64_MAX = not before there is work. */
+static uint64_t end_of_phase(const struct gp_view *view, const struct gp_qos_counts *counts)
+{
+	const struct gp_qos_device *d = view->state->device;
+	uint64_t stays_ns = linger_of(view, counts);
+
+	if (!counts->seen_at_once || counts->untargeted)
+		return d->shut ? gp_less(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
+			       : gp_less(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
+	if (!d->shut && d->waiting_ns) {
+		/* A backlog that was interrupted for the floor has waited long already; the window
+		 * still has its full length. */
+		uint64_t from_ns = d->waiting_ns < d->asked_ns ? d->phase_ns : d->waiting_ns;
+
+		return gp_less(from_ns + d->set.open_ns, view->hold_cost_ns);
+	}
+	if (!d->shut)
+		return UINT64_MAX;
+	if (d->idle_ns && d->idle_ns + stays_ns < d->phase_ns + d->set.most_ns)
+		return d->idle_ns + stays_ns;
+	return gp_less(d->phase_ns + d->set.most_ns, view->release_cost_ns);
+}
+
+static void move_on(const struct gp_view *view, const struct gp_qos_counts *counts,
+		    struct gp_plan *plan)
+{
+	struct gp_qos_device *d = view->state->device;
+	uint64_t end_ns;
+
+	note_work(view, d, counts->wants, counts->since_ns, linger_of(view, counts));
+	if (!d->in_force) {
+		if (!is_in_force(view))
+			return; /* the engine ticks again when it is, and repeats lost actions */
+		d->in_force = true;
+		d->phase_ns = view->now_ns;
+	}
+	end_ns = end_of_phase(view, counts);
+	if (view->now_ns < end_ns) {
+		gp_plan_wake_at(plan, end_ns);
+		return;
+	}
+	d->shut = !d->shut;
+	d->in_force = false;
+	d->asked_ns = view->now_ns;
+	d->period.shuts += d->shut;
+	d->period.cuts += !d->shut && d->waiting_ns;
+}
+
+/* Whole milliseconds, longer than a window, and so never tiny. */
+static uint32_t window_slice(const struct gp_view *view, const struct gp_qos_device *d)
+{
+	return gp_slice_near(view, (d->set.open_ns / GP_MS + 1) * 1000);
+}
+
+/* Changes the plan of `priority` according to the state of the window. */
+static void apply_windows(const struct gp_view *view, const struct gp_qos_counts *counts,
+			  struct gp_plan *plan)
+{
+	const struct gp_qos_device *d = view->state->device;
+
+	move_on(view, counts, plan);
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_qos_task *q = gp_policy_task(view, i);
+
+		/* A service that never pauses would keep the GPU during the whole window. */
+		if (view->task[i].class == GP_LATENCY_CRITICAL && !d->set.keeps)
+			plan->task[i].slice_us = gp_slice_param(view, GP_PRIORITY_LC_SHARED_SLICE);
+		if (!q->windowed)
+			continue;
+		if (d->shut)
+			plan->task[i].want = GP_HOLD;
+		else
+			plan->task[i].slice_us = window_slice(view, d);
+	}
+}
+
 #define STARVING_NS (1000 * GP_MS)
 
 /* clang-format off */
@@ -48,16 +159,14 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 }
 
 /* Called after `priority` has made its plan: tasks that are held there are not counted. */
-static struct gp_qos_counts gather_counts(const struct gp_view *view,
-					  const struct gp_policy_state *state,
-					  const struct gp_plan *plan)
+static struct gp_qos_counts gather_counts(const struct gp_view *view, const struct gp_plan *plan)
 {
 	struct gp_qos_counts c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *e = gp_entity_of(view, state, i);
-		struct gp_qos_task *q = gp_policy_task(state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
+		struct gp_qos_task *q = gp_policy_task(view, i);
 		bool managed = t->class != GP_UNMANAGED;
 		bool held = managed && (e->user_held || plan->task[i].want == GP_HOLD);
 
@@ -85,11 +194,11 @@ static bool can_have_windows(const struct gp_view *view, const struct gp_qos_cou
 
 /* Aging is for starving entities. In windows every entity makes progress, so aging windows beside
  * requests are used only if one is starving all the same. */
-static bool any_starving(const struct gp_view *view, const struct gp_policy_state *state)
+static bool any_starving(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(view, i);
 
 		if (q->windowed && (t->known & GP_KNOWN_WAITED) && t->waited_ns >= STARVING_NS)
 			return true;
@@ -102,10 +211,10 @@ static bool refuses_shares(const struct gp_view *view, const struct gp_qos_count
 	return asks_too_much(view) || counts->unmanaged || !(view->caps & GP_CAP_HOLD);
 }
 
-static void refuse(const struct gp_view *view, const struct gp_policy_state *state,
-		   const struct gp_qos_counts *counts, struct gp_plan *plan)
+static void refuse(const struct gp_view *view, const struct gp_qos_counts *counts,
+		   struct gp_plan *plan)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	bool shares = refuses_shares(view, counts);
 
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -120,16 +229,16 @@ static void refuse(const struct gp_view *view, const struct gp_policy_state *sta
 	}
 }
 
-static void decide_with_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			       uint32_t held, bool over, struct gp_plan *plan)
+static void decide_with_slices(const struct gp_view *view, uint32_t held, bool over,
+			       struct gp_plan *plan)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	uint64_t often_ns = view->sample_period_ns / 16;
 	struct gp_qos_counts counts;
 
-	gp_qos_favor(view, state);
-	gp_priority_by_slices(view, state, held, count_lc(view), plan);
-	counts = gather_counts(view, state, plan);
+	gp_qos_favor(view);
+	gp_priority_by_slices(view, held, count_lc(view), plan);
+	counts = gather_counts(view, plan);
 	d->seen_at_once = counts.seen_at_once;
 	if (!can_have_windows(view, &counts)) {
 		d->windows = false;
@@ -137,33 +246,32 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 		d->period.from_ns = 0;
 	} else {
 		if (over) {
-			gp_qos_choose(view, state, &counts);
+			gp_qos_choose(view, &counts);
 			gp_qos_begin_period(view, d);
 		}
-		if (d->windows && !(d->priority.age_until_ns && any_starving(view, state)))
-			gp_qos_apply_windows(view, state, &counts, plan);
+		if (d->windows && !(d->priority.age_until_ns && any_starving(view)))
+			apply_windows(view, &counts, plan);
 		/* A sample ends the period, so it must be seen soon after it was taken. */
 		gp_plan_wake_at(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
 	}
-	refuse(view, state, &counts, plan);
+	refuse(view, &counts, plan);
 }
 
-static int qos_decide(const struct gp_view *view, const struct gp_policy_state *state,
-		      struct gp_plan *plan)
+static int qos_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	bool over = gp_qos_account(view, state);
-	uint32_t held = gp_entities_gather(view, state);
+	bool over = gp_qos_account(view);
+	uint32_t held = gp_entities_gather(view);
 
-	held += gp_qos_bar(view, state, held, plan);
+	held += gp_qos_bar(view, held, plan);
 	if (view->caps & GP_CAP_SLICE) {
-		decide_with_slices(view, state, held, over, plan);
+		decide_with_slices(view, held, over, plan);
 	} else {
 		struct gp_qos_counts counts;
 
-		gp_qos_wait(view, state, plan);
-		gp_priority_by_activity(view, state, held, plan);
-		counts = gather_counts(view, state, plan);
-		refuse(view, state, &counts, plan);
+		gp_qos_wait(view, plan);
+		gp_priority_by_activity(view, held, plan);
+		counts = gather_counts(view, plan);
+		refuse(view, &counts, plan);
 	}
 	return 0;
 }

@@ -4,14 +4,12 @@
  * parameters and blobs begin with those of `priority`, and its plans start from the plan of
  * `priority`.
  *
- *   qos_periods.c   run times, period by period
- *   qos_load.c      how busy the service is, and how certain that is
- *   qos_choose.c    slices or windows, and which targets are refused
- *   qos_plan.c      the length of the windows, and the response times to expect
- *   qos_queueing.c  how long requests wait for each other
- *   qos_windows.c   best-effort work in windows
- *   qos_slack.c     without slices: how long a preemption can be delayed
- *   qos_share.c     ceilings, and turns for guaranteed shares
+ *   qos.c         the plan, and best-effort work in windows
+ *   qos_load.c    run times, period by period; how busy the service is, and how certain that is
+ *   qos_choose.c  slices or windows, and which targets are refused
+ *   qos_plan.c    the length of the windows, and the response times to expect
+ *   qos_slack.c   without slices: how long a preemption can be delayed
+ *   qos_share.c   ceilings, and turns for guaranteed shares
  */
 #ifndef GP_POLICY_QOS_QOS_H
 #define GP_POLICY_QOS_QOS_H
@@ -141,9 +139,9 @@ struct gp_qos_task {
 	uint64_t slack_at_ns;  /* the measurement of the load that slack_ns is based on */
 };
 
-static inline uint64_t gap_ns(const struct gp_policy_state *state)
+static inline uint64_t gap_ns(const struct gp_view *view)
 {
-	return (uint64_t)state->param[GP_QOS_GAP] * 1000;
+	return gp_param(view, GP_QOS_GAP) * 1000;
 }
 
 /*
@@ -152,17 +150,17 @@ static inline uint64_t gap_ns(const struct gp_policy_state *state)
  * requests that is taken for ended makes ten requests wait for another window, and only one in a
  * hundred may be late.
  */
-static inline uint64_t linger_ns(const struct gp_policy_state *state)
+static inline uint64_t linger_ns(const struct gp_view *view)
 {
-	return 4 * gap_ns(state);
+	return 4 * gap_ns(view);
 }
 
 /* A request, the host's time until the next one is there, and the switch to another service. */
-static inline uint64_t each_request(const struct gp_policy_state *state)
+static inline uint64_t each_request(const struct gp_view *view)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 
-	return d->request_ns + gap_ns(state) + d->between_ns;
+	return d->request_ns + gap_ns(view) + d->between_ns;
 }
 
 /* If the shares exceed 90 %, all are refused, regardless of arrival order. Refused shares are
@@ -187,11 +185,8 @@ static inline bool is_seen_at_once(const struct gp_view *view, const struct gp_t
 
 /* Brings the run times up to date. Returns true at the end of a period; the caller then calls
  * gp_qos_choose and gp_qos_begin_period. */
-bool gp_qos_account(const struct gp_view *view, const struct gp_policy_state *state);
+bool gp_qos_account(const struct gp_view *view);
 void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d);
-
-/* In windows: whether the service ran for all the time that it could have, apart from its gaps. */
-bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *state);
 
 /*
  * The time that 99 of 100 requests do not exceed when they wait for other requests, beyond the
@@ -203,8 +198,7 @@ uint64_t gp_qos_wait_for_others(uint64_t each_ns, uint64_t load_ppm, uint64_t se
 uint64_t gp_qos_square_root(uint64_t n);
 
 /* Called at the end of a period: updates the load and its uncertainty. */
-void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct gp_qos_counts *counts);
+void gp_qos_learn_load(const struct gp_view *view, const struct gp_qos_counts *counts);
 
 /* Adds a period to the measured load if it is similar; otherwise starts again with it. */
 void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns);
@@ -215,8 +209,7 @@ void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns);
 
 /* Refuses a target that is certainly `missed`, and accepts one that is certainly `kept`, if that
  * has been so for `keep`. */
-void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
-		  bool missed);
+void gp_qos_judge(const struct gp_view *view, bool kept, bool missed);
 
 /* Bounds of the load, which is not known exactly. */
 static inline uint64_t lc_at_least(const struct gp_qos_device *d)
@@ -231,18 +224,15 @@ static inline uint64_t lc_at_most(const struct gp_qos_device *d)
 
 /* The windows for a service that runs for `lc_ppm` of the time. */
 struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
-					  const struct gp_policy_state *state,
 					  const struct gp_qos_counts *counts, uint64_t lc_ppm);
 /* With a tiny slice: the part that is left to best-effort work, and the time within which 99 of 100
  * requests are answered. UINT64_MAX = the service cannot keep up. */
 uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_device *d,
 			       uint64_t lc_ppm);
-uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
-			       uint64_t lc_ppm);
+uint64_t gp_qos_late_by_slices(const struct gp_view *view, uint64_t lc_ppm);
 
 /* Called at the end of a period: chooses slices or windows. */
-void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-		   const struct gp_qos_counts *counts);
+void gp_qos_choose(const struct gp_view *view, const struct gp_qos_counts *counts);
 
 /* Records since when there is work, or none. A service that paused for less than `linger_ns` still
  * has a backlog, and its first request has waited all the time. */
@@ -261,21 +251,15 @@ static inline void note_work(const struct gp_view *view, struct gp_qos_device *d
 		d->waiting_ns = 0;
 }
 
-/* Changes the plan of `priority` according to the state of the window. */
-void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-			  const struct gp_qos_counts *counts, struct gp_plan *plan);
-
 /* Without slices: decides for each latency-critical entity whether others are held for it now. To
  * be called after gp_entities_gather and before `priority` makes its plan. */
-void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
-		 struct gp_plan *plan);
+void gp_qos_wait(const struct gp_view *view, struct gp_plan *plan);
 
 /* To be called after gp_qos_account. Bars entities that have used the time of their ceiling, and
  * returns the number of their tasks. */
-uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
-		    uint32_t user_held, struct gp_plan *plan);
+uint32_t gp_qos_bar(const struct gp_view *view, uint32_t user_held, struct gp_plan *plan);
 
 /* Gives the turn to the entity that lacks most of its guaranteed share. */
-void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *state);
+void gp_qos_favor(const struct gp_view *view);
 
 #endif

@@ -17,16 +17,6 @@
 #define BACKOFF_MOST (8 * BACKOFF_NS)
 #define PROBE_KEEPS  4 /* slices are tried again after this many times the parameter `keep` */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* The estimates for the measured load, and for the lowest and the highest possible load. */
 struct estimates {
 	uint64_t left_ppm; /* with slices: left to best-effort work; and the response times */
@@ -35,30 +25,29 @@ struct estimates {
 	bool usable; /* enough is known about the requests to use windows */
 };
 
-static void plan_for(const struct gp_view *view, const struct gp_policy_state *state,
-		     const struct gp_qos_counts *counts, struct estimates *o)
+static void plan_for(const struct gp_view *view, const struct gp_qos_counts *counts,
+		     struct estimates *o)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 
-	o->windows = gp_qos_plan_windows(view, state, counts, d->lc_ppm);
-	o->light = gp_qos_plan_windows(view, state, counts, lc_at_least(d));
-	o->heavy = gp_qos_plan_windows(view, state, counts, lc_at_most(d));
+	o->windows = gp_qos_plan_windows(view, counts, d->lc_ppm);
+	o->light = gp_qos_plan_windows(view, counts, lc_at_least(d));
+	o->heavy = gp_qos_plan_windows(view, counts, lc_at_most(d));
 }
 
-static struct estimates estimate(const struct gp_view *view, const struct gp_policy_state *state,
-				 const struct gp_qos_counts *counts)
+static struct estimates estimate(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	struct estimates o = {
 		.left_ppm = gp_qos_left_by_slices(view, d, d->lc_ppm),
-		.late_ns = gp_qos_late_by_slices(view, state, d->lc_ppm),
-		.late_least_ns = gp_qos_late_by_slices(view, state, lc_at_least(d)),
-		.late_most_ns = gp_qos_late_by_slices(view, state, lc_at_most(d)),
+		.late_ns = gp_qos_late_by_slices(view, d->lc_ppm),
+		.late_least_ns = gp_qos_late_by_slices(view, lc_at_least(d)),
+		.late_most_ns = gp_qos_late_by_slices(view, lc_at_most(d)),
 	};
 
 	if (d->full && !d->windows)
 		o.late_ns = o.late_least_ns = o.late_most_ns = UINT64_MAX;
-	plan_for(view, state, counts, &o);
+	plan_for(view, counts, &o);
 	/* An estimated length of requests is not reliable enough for windows: requests may consist
 	 * of many kernels and come in bursts. A service that cannot keep up has nothing to lose. */
 	o.usable = !counts->untargeted &&
@@ -70,15 +59,13 @@ static struct estimates estimate(const struct gp_view *view, const struct gp_pol
  * The service also ran in the gaps between its requests; see qos_load.c. The first time this is
  * checked at once; otherwise a service with spare time would get more and more time.
  */
-static bool wants_probe(const struct gp_view *view, const struct gp_policy_state *state,
-			const struct gp_qos_counts *counts)
+static bool wants_probe(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	const struct gp_qos_device *d = state->device;
-	uint64_t time_ns = d->period.shut_ns -
-			   least(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
-	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, GP_QOS_KEEP) : 0;
+	const struct gp_qos_device *d = view->state->device;
+	uint64_t time_ns = gp_less(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
+	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(view, GP_QOS_KEEP) : 0;
 
-	return !counts->seen_at_once && gap_ns(state) && time_ns &&
+	return !counts->seen_at_once && gap_ns(view) && time_ns &&
 	       d->period.lc_ns >= time_ns - time_ns / 32 && view->now_ns >= d->chosen_ns + wait_ns;
 }
 
@@ -100,7 +87,7 @@ static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
 	    be_ppm >= d->be_before_ppm + LOSS_PPM / 4 ||
 	    d->lc_ppm > d->lc_before_ppm + d->lc_before_ppm / 8)
 		return false;
-	d->backoff_ns = least(most(2 * d->backoff_ns, BACKOFF_NS), BACKOFF_MOST);
+	d->backoff_ns = gp_least(gp_most(2 * d->backoff_ns, BACKOFF_NS), BACKOFF_MOST);
 	d->retry_ns = view->now_ns + d->backoff_ns;
 	return true;
 }
@@ -130,45 +117,44 @@ static bool windows_are_better(const struct gp_qos_device *d, const struct gp_qo
 	       o->windows.be_ppm > o->left_ppm + (slices_keep ? GAIN_PPM : LOSS_PPM);
 }
 
-static bool prefers_windows(const struct gp_view *view, const struct gp_policy_state *state,
-			    const struct gp_qos_counts *counts, const struct estimates *o)
+static bool prefers_windows(const struct gp_view *view, const struct gp_qos_counts *counts,
+			    const struct estimates *o)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	uint64_t had_ppm = d->windows ? o->left_ppm : d->be_ppm + LOSS_PPM;
 
 	if (!may_try_windows(view, d))
 		return false;
-	if (least(o->left_ppm, had_ppm) < counts->share_ppm)
+	if (gp_least(o->left_ppm, had_ppm) < counts->share_ppm)
 		return true;
 	return o->usable && windows_are_better(d, counts, o);
 }
 
-void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
-		  bool missed)
+void gp_qos_judge(const struct gp_view *view, bool kept, bool missed)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	bool refuses = missed || (d->refuses && !kept);
 
 	if (refuses == d->refuses)
 		d->verdict_ns = 0;
 	else if (!d->verdict_ns)
 		d->verdict_ns = view->now_ns;
-	else if (view->now_ns >= d->verdict_ns + param_ns(state, GP_QOS_KEEP))
+	else if (view->now_ns >= d->verdict_ns + param_ns(view, GP_QOS_KEEP))
 		d->refuses = refuses;
 }
 
-static void judge(const struct gp_view *view, const struct gp_policy_state *state,
-		  const struct gp_qos_counts *counts, const struct estimates *o)
+static void judge(const struct gp_view *view, const struct gp_qos_counts *counts,
+		  const struct estimates *o)
 {
 	uint64_t target_ns = counts->target_ns;
-	bool windows = o->usable && may_try_windows(view, state->device);
+	bool windows = o->usable && may_try_windows(view, view->state->device);
 	bool share = o->left_ppm >= counts->share_ppm;
 	bool kept = (windows && o->heavy.keeps) || (o->late_most_ns <= target_ns && share);
 	bool missed = !(windows && o->light.keeps) && (o->late_least_ns > target_ns || !share);
 
 	/* If the backlog grows without end, the demand is unknown, but requests certainly wait. */
-	missed |= ((const struct gp_qos_device *)state->device)->full;
-	gp_qos_judge(view, state, !target_ns || kept, target_ns && missed);
+	missed |= ((const struct gp_qos_device *)view->state->device)->full;
+	gp_qos_judge(view, !target_ns || kept, target_ns && missed);
 }
 
 static void change_mode(const struct gp_view *view, struct gp_qos_device *d, bool windows)
@@ -183,26 +169,25 @@ static void change_mode(const struct gp_view *view, struct gp_qos_device *d, boo
 	d->phase_ns = view->now_ns;
 }
 
-void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-		   const struct gp_qos_counts *counts)
+void gp_qos_choose(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	bool windows, failed, stands;
 	struct estimates o;
 
 	d->between_ns = counts->lc > 1 ? view->switch_cost_ns : 0;
-	gp_qos_learn_load(view, state, counts);
-	o = estimate(view, state, counts);
-	judge(view, state, counts, &o);
+	gp_qos_learn_load(view, counts);
+	o = estimate(view, counts);
+	judge(view, counts, &o);
 	failed = windows_failed(view, d, counts, &o);
-	windows = !failed && prefers_windows(view, state, counts, &o);
-	if (d->windows && wants_probe(view, state, counts)) {
+	windows = !failed && prefers_windows(view, counts, &o);
+	if (d->windows && wants_probe(view, counts)) {
 		change_mode(view, d, false);
 		d->probed = true;
 		d->chosen_ns = 0;
 		return;
 	}
-	stands = d->chosen_ns && view->now_ns < d->chosen_ns + param_ns(state, GP_QOS_KEEP);
+	stands = d->chosen_ns && view->now_ns < d->chosen_ns + param_ns(view, GP_QOS_KEEP);
 	if (windows != d->windows && (!stands || failed || o.late_ns == UINT64_MAX))
 		change_mode(view, d, windows);
 	d->set = o.heavy;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How busy the service is, and how certain that is. If n requests come at random, the measured load
+ * Run times, period by period; how busy the service is, and how certain that is. Run times are
+ * updated at intervals (on NVIDIA every 20 or 170 ms), so a period ends with an update.
+ *
+ * If n requests come at random, the measured load
  * has a relative error of 1 / sqrt(n). A period has some hundred requests, or ten long ones. A
  * conclusion about one request in a hundred has several times that error. So periods are added up
  * while they are similar, and uncertain results are not used.
@@ -9,6 +12,9 @@
  * demand, and are not added up.
  */
 #include "policy/qos/qos.h"
+
+#define PERIOD_NS       (250 * GP_MS) /* some hundred requests of a busy service: an error of 5 % */
+#define PERIOD_UPDATES  3
 
 #define REQUESTS_MOST   50000          /* number of requests after which older ones lose weight */
 #define DIFFERS         5              /* standard deviations from which the load has changed */
@@ -32,6 +38,92 @@ uint64_t gp_qos_square_root(uint64_t n)
 	}
 	return low;
 }
+
+/* Periods. */
+
+/* Adds the run time of each task since the last tick. Returns true if one has grown. */
+static bool take_run_times(const struct gp_view *view)
+{
+	struct gp_qos_device *d = view->state->device;
+	bool fresh = false;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct gp_qos_task *q = gp_policy_task(view, i);
+
+		q->ran_ns = 0;
+		if (!(t->known & GP_KNOWN_RUN))
+			continue;
+		if (t->run_ns > q->run_ns)
+			q->ran_ns = t->run_ns - q->run_ns;
+		q->run_ns = t->run_ns;
+		fresh |= q->ran_ns > 0;
+		if (t->class == GP_LATENCY_CRITICAL)
+			d->period.lc_ns += q->ran_ns;
+		else if (t->class == GP_BEST_EFFORT)
+			d->period.be_ns += q->ran_ns;
+	}
+	return fresh;
+}
+
+/* In windows: whether the service ran for all the time that it could have, apart from its gaps. */
+static bool fills_windows(const struct gp_view *view)
+{
+	const struct gp_qos_device *d = view->state->device;
+	uint64_t lost_ns = d->period.shuts * view->switch_cost_ns;
+	uint64_t time_ns = gp_less(d->period.shut_ns, lost_ns);
+	uint64_t each_ns = each_request(view), ran_ns = d->period.lc_ns;
+	/* Gaps may be twice as long as declared, and run time varies by chance. */
+	uint64_t slow_ns = each_ns ? time_ns * d->request_ns / (each_ns + gap_ns(view)) : 0;
+	uint64_t full_ns = each_ns ? time_ns * d->request_ns / each_ns : 0;
+
+	slow_ns += 2 * gp_qos_square_root(ran_ns * d->request_ns);
+	full_ns = gp_least(full_ns, slow_ns);
+	return ran_ns >= full_ns - full_ns / 32;
+}
+
+/* The service cannot keep up. That should end soon, so one sample is enough. */
+static bool is_urgent(const struct gp_view *view, uint64_t had_ns)
+{
+	const struct gp_qos_device *d = view->state->device;
+
+	if (!d->period.lc_ns || had_ns < PERIOD_NS / 2)
+		return false;
+	return d->windows ? !d->seen_at_once && fills_windows(view) : d->period.be_ns < had_ns / 4;
+}
+
+void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d)
+{
+	d->period = (struct gp_qos_period){.from_ns = view->now_ns, .seen_ns = view->now_ns};
+}
+
+bool gp_qos_account(const struct gp_view *view)
+{
+	struct gp_qos_device *d = view->state->device;
+	uint64_t period_ns = PERIOD_UPDATES * view->sample_period_ns, had_ns;
+	bool fresh = take_run_times(view);
+
+	d->run_seen |= fresh;
+	if (!d->period.from_ns) {
+		/* A run time that is reported in the middle of a period may be older than the
+		 * period, except for the first one. */
+		if (fresh || !d->run_seen)
+			gp_qos_begin_period(view, d);
+		return false;
+	}
+	/* Held from the time that a hold is in force until a release is. */
+	if (d->windows && d->shut == d->in_force)
+		d->period.shut_ns += view->now_ns - d->period.seen_ns;
+	d->period.seen_ns = view->now_ns;
+	period_ns = gp_most(period_ns, PERIOD_NS);
+	had_ns = view->now_ns - d->period.from_ns;
+	if (fresh && is_urgent(view, had_ns))
+		return true;
+	/* No run time has grown for a long time: no task ran. */
+	return had_ns >= period_ns && (fresh || had_ns >= 4 * period_ns);
+}
+
+/* The load. */
 
 /* Estimates the length of a request from the time that was lost: two switches per request. */
 static void measure_request(const struct gp_view *view, struct gp_qos_device *d,
@@ -113,27 +205,25 @@ static uint64_t least_in_pauses(const struct gp_view *view, const struct gp_qos_
 }
 
 /* Whether the service used all the time it could have. */
-static bool is_full(const struct gp_view *view, const struct gp_policy_state *state,
-		    const struct gp_qos_counts *counts)
+static bool is_full(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	const struct gp_priority_device *p = &d->priority;
 	/* In an aging window best-effort work runs although the service does not pause. */
 	bool aging = p->age_until_ns || p->aged_ns > d->period.from_ns;
 	bool full = !d->windows ? (d->be_ppm < least_in_pauses(view, d) || aging) && d->period.lc_ns
 		    : counts->seen_at_once ? 2 * d->period.cuts > d->period.shuts
-					   : gp_qos_is_full(view, state);
+					   : fills_windows(view);
 
 	gp_qos_note_full(d, full, d->period.lc_ns);
 	if (d->windows && !counts->seen_at_once)
-		d->full = full; /* gp_qos_is_full already allows for chance */
+		d->full = full; /* fills_windows already allows for chance */
 	return d->full;
 }
 
-void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-		       const struct gp_qos_counts *counts)
+void gp_qos_learn_load(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	uint64_t had_ns = view->now_ns - d->period.from_ns;
 	uint64_t lc_ppm = d->period.lc_ns * GP_PPM / had_ns;
 
@@ -143,7 +233,7 @@ void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state 
 	if (!d->windows)
 		check_idle_counted(d, lc_ppm);
 	measure_request(view, d, counts, lc_ppm);
-	if (!is_full(view, state, counts)) {
+	if (!is_full(view, counts)) {
 		gp_qos_add_up(d, had_ns, d->period.lc_ns);
 		return;
 	}

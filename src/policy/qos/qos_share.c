@@ -22,20 +22,18 @@ static int64_t part_of(uint64_t ns, uint32_t permille)
 }
 
 /* Limited, because the other entities wait during this turn and must have their own turns. */
-static uint64_t turn_for_share(const struct gp_view *view, const struct gp_policy_state *state)
+static uint64_t turn_for_share(const struct gp_view *view)
 {
-	uint64_t turn_ns = param_ns(state, GP_PRIORITY_QUANTUM),
-		 most_ns = view->starve_limit_ns / 8;
+	uint64_t turn_ns = param_ns(view, GP_PRIORITY_QUANTUM), most_ns = view->starve_limit_ns / 8;
 
 	return turn_ns < most_ns ? turn_ns : most_ns;
 }
 
 /* Whether a task used the turn that it was given for its share. A task that did not wants less than
  * its share, and does not get another turn soon. */
-static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
-		       struct gp_qos_task *q)
+static void judge_turn(const struct gp_view *view, struct gp_qos_task *q)
 {
-	uint64_t turn_ns = turn_for_share(view, state);
+	uint64_t turn_ns = turn_for_share(view);
 
 	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->sample_period_ns)
 		return;
@@ -62,7 +60,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 	else if (!held)
 		q->unseen_ns += passed_ns;
 	else /* its run time would have been reported by now */
-		q->unseen_ns -= passed_ns < q->unseen_ns ? passed_ns : q->unseen_ns;
+		q->unseen_ns = gp_less(q->unseen_ns, passed_ns);
 	/* The debt is limited: a task must not starve because of its ceiling. */
 	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
 			   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
@@ -89,24 +87,23 @@ static bool is_over(const struct gp_view *view, const struct gp_task_view *t, st
 	return q->over;
 }
 
-uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
-		    uint32_t user_held, struct gp_plan *plan)
+uint32_t gp_qos_bar(const struct gp_view *view, uint32_t user_held, struct gp_plan *plan)
 {
 	bool refused = asks_too_much(view);
 	uint32_t barred = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_entity *e = gp_entity_of(view, state, i);
-		struct gp_qos_task *q = gp_policy_task(state, i);
+		struct gp_entity *e = gp_entity_of(view, i);
+		struct gp_qos_task *q = gp_policy_task(view, i);
 
 		keep_account(view, t, q);
 		if (refused)
 			q->behind_ns = 0;
-		judge_turn(view, state, q);
+		judge_turn(view, q);
 		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || e->barred ||
 		    e->user_held || !(view->caps & GP_CAP_HOLD) ||
-		    e->members > room_for_holds(view, user_held + barred))
+		    e->members > gp_room_for_holds(view, user_held + barred))
 			continue;
 		e->barred = true;
 		barred += e->members;
@@ -114,9 +111,9 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 	return barred;
 }
 
-void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *state)
+void gp_qos_favor(const struct gp_view *view)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	struct gp_rotation *r = &d->priority.rotation;
 	struct gp_entity *current = NULL;
 	struct gp_qos_task *furthest_behind = NULL;
@@ -126,7 +123,7 @@ void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *stat
 	if (!r->current || view->now_ns < r->began_ns + TURN_NS)
 		return;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_qos_task *q = gp_policy_task(state, i);
+		struct gp_qos_task *q = gp_policy_task(view, i);
 		struct gp_entity *e = &q->priority.entity;
 
 		if (!e->rotating || e->barred)
@@ -149,5 +146,5 @@ void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *stat
 	}
 	if (current)
 		current->queued_ns = view->now_ns; /* it has had a turn, even if a short one */
-	gp_rotation_give(view, r, index, turn_for_share(view, state), true);
+	gp_rotation_give(view, r, index, turn_for_share(view), true);
 }

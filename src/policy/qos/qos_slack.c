@@ -27,14 +27,14 @@ static uint64_t request_of(const struct gp_task_view *t)
 }
 
 /* Includes the host's time, unless the measurement does so already. */
-static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct gp_task_view *t,
+static uint64_t load_with_gaps(const struct gp_view *view, const struct gp_task_view *t,
 			       uint64_t lc_ppm)
 {
 	uint64_t request_ns = request_of(t);
 
 	if (t->known & GP_KNOWN_REQUEST || !request_ns)
 		return lc_ppm;
-	return lc_ppm * (request_ns + gap_ns(state)) / request_ns;
+	return lc_ppm * (request_ns + gap_ns(view)) / request_ns;
 }
 
 /*
@@ -42,40 +42,36 @@ static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct
  * seen again when it has waited. But if requests take very long beside other tasks, the backlog may
  * grow without end.
  */
-static bool may_be_overloaded(const struct gp_view *view, const struct gp_policy_state *state,
-			      const struct gp_task_view *t)
+static bool may_be_overloaded(const struct gp_view *view, const struct gp_task_view *t)
 {
-	const struct gp_qos_device *d = state->device;
-	uint64_t load_ppm = load_with_gaps(state, t, lc_at_most(d));
+	const struct gp_qos_device *d = view->state->device;
+	uint64_t load_ppm = load_with_gaps(view, t, lc_at_most(d));
 
 	return notice_of(view, t) && (d->sharers + 1) * load_ppm >= GP_QOS_LOAD_MOST;
 }
 
 /* How long a hold for this task can be delayed, counted from when it became active. */
-static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct gp_task_view *t)
+static uint64_t slack_of(const struct gp_view *view, const struct gp_task_view *t)
 {
-	const struct gp_qos_device *d = state->device;
+	const struct gp_qos_device *d = view->state->device;
 	uint64_t request_ns = request_of(t);
 	uint64_t line_ns = gp_qos_wait_for_others(request_ns, lc_at_most(d), t->deadline_ns / 2);
 	uint64_t needs_ns = notice_of(view, t) + view->hold_cost_ns + view->switch_cost_ns +
 			    request_ns + line_ns;
 
-	if (!is_seen_at_once(view, t) || t->deadline_ns <= needs_ns ||
-	    may_be_overloaded(view, state, t))
+	if (!is_seen_at_once(view, t) || t->deadline_ns <= needs_ns || may_be_overloaded(view, t))
 		return 0;
 	return t->deadline_ns - needs_ns;
 }
 
 /* Computed once for each measurement of the load. */
-static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_state *state,
-			  uint32_t i)
+static uint64_t slack_now(const struct gp_view *view, uint32_t i)
 {
-	const struct gp_qos_device *d = state->device;
-	struct gp_qos_task *q = gp_policy_task(state, i);
+	const struct gp_qos_device *d = view->state->device;
+	struct gp_qos_task *q = gp_policy_task(view, i);
 
 	if (!q->slack_at_ns || q->slack_at_ns != d->busy.from_ns)
-		q->slack_ns = slack_of(view, state, &view->task[i]);
+		q->slack_ns = slack_of(view, &view->task[i]);
 	q->slack_at_ns = d->busy.from_ns;
 	return q->slack_ns;
 }
@@ -85,10 +81,9 @@ static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_sta
  * request marks needs no such time. If the next tick comes later than that, nothing is learned by
  * waiting.
  */
-static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_state *state,
-			     const struct gp_task_view *t)
+static uint64_t linger_after(const struct gp_view *view, const struct gp_task_view *t)
 {
-	uint64_t stays_ns = linger_ns(state);
+	uint64_t stays_ns = linger_ns(view);
 
 	if (!t->deadline_ns || (t->known & GP_KNOWN_REQUEST) || stays_ns <= view->notice_ns)
 		return 0;
@@ -105,55 +100,53 @@ struct demand {
 };
 
 /* Requests with request marks and a budget can be counted. */
-static bool count_requests(const struct gp_policy_state *state, const struct gp_task_view *t,
+static bool count_requests(const struct gp_view *view, const struct gp_task_view *t,
 			   struct gp_qos_task *q)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 
 	if (!(t->known & GP_KNOWN_REQUEST) || !t->budget_ns)
 		return false;
 	if (t->in_request && t->active_since_ns != q->begun_ns)
-		d->busy.ran_ns += t->budget_ns + gap_ns(state);
+		d->busy.ran_ns += t->budget_ns + gap_ns(view);
 	if (t->in_request)
 		q->begun_ns = t->active_since_ns;
 	return true;
 }
 
-static struct demand gather_demand(const struct gp_view *view, const struct gp_policy_state *state)
+static struct demand gather_demand(const struct gp_view *view)
 {
 	struct demand m = {.since_ns = UINT64_MAX, .slack_ns = UINT64_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *e = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
 
 		if (t->class == GP_UNMANAGED || e->class != GP_LATENCY_CRITICAL || e->user_held ||
 		    e->barred)
 			continue;
-		if (linger_after(view, state, t) > m.linger_ns)
-			m.linger_ns = linger_after(view, state, t);
+		m.linger_ns = gp_most(m.linger_ns, linger_after(view, t));
 		if (!gp_seen_active(t))
 			continue;
 		m.wants = true;
-		m.uncounted |= !count_requests(state, t, gp_policy_task(state, i));
+		m.uncounted |= !count_requests(view, t, gp_policy_task(view, i));
 		if ((t->known & GP_KNOWN_ACTIVE_SINCE) && t->active_since_ns < m.since_ns)
 			m.since_ns = t->active_since_ns;
-		if (slack_now(view, state, i) < m.slack_ns)
-			m.slack_ns = slack_now(view, state, i);
+		if (slack_now(view, i) < m.slack_ns)
+			m.slack_ns = slack_now(view, i);
 	}
 	return m;
 }
 
 /* Whether requests have the device to themselves. */
-static bool have_device_alone(const struct gp_view *view, const struct gp_policy_state *state,
-			      struct gp_qos_device *d)
+static bool have_device_alone(const struct gp_view *view, struct gp_qos_device *d)
 {
 	bool all = true;
 
 	d->sharers = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *e = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, i);
 		bool other = t->class != GP_LATENCY_CRITICAL && !gp_seen_idle(t) && !e->user_held;
 
 		d->sharers += other;
@@ -170,24 +163,23 @@ static bool have_device_alone(const struct gp_view *view, const struct gp_policy
  * ticks, they may wait much longer than this, but not more than 1/8 less: the backlog is not seen,
  * and a tick in a gap releases the others.
  */
-static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state *state,
-			const struct gp_task_view *t, uint64_t lc_ppm)
+static uint64_t late_at(const struct gp_view *view, const struct gp_task_view *t, uint64_t lc_ppm)
 {
-	uint64_t request_ns = request_of(t), each_ns = request_ns + gap_ns(state);
+	uint64_t request_ns = request_of(t), each_ns = request_ns + gap_ns(view);
 	uint64_t lost_ns = notice_of(view, t) / 2, late_ns;
 	uint64_t setup_ns = view->hold_cost_ns + (lost_ns < request_ns ? lost_ns : request_ns);
 
 	if (!lost_ns)
-		lc_ppm = load_with_gaps(state, t, lc_ppm);
+		lc_ppm = load_with_gaps(view, t, lc_ppm);
 	late_ns = setup_ns + each_ns + gp_qos_wait_for_others(each_ns, lc_ppm, setup_ns);
 	return lost_ns ? late_ns - late_ns / 8 : late_ns;
 }
 
 /* Judges the shortest target: whether it can certainly be kept, or certainly not. */
-static void judge_target(const struct gp_view *view, const struct gp_policy_state *state)
+static void judge_target(const struct gp_view *view)
 {
 	const struct gp_task_view *first = NULL;
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
@@ -197,27 +189,23 @@ static void judge_target(const struct gp_view *view, const struct gp_policy_stat
 			first = t;
 	}
 	d->request_ns = first ? request_of(first) : 0;
-	if (d->request_ns > LONGEST_NS)
-		d->request_ns = LONGEST_NS;
+	d->request_ns = gp_least(d->request_ns, LONGEST_NS);
 	if (!first || !first->budget_ns)
-		gp_qos_judge(view, state, true, false);
+		gp_qos_judge(view, true, false);
 	else
-		gp_qos_judge(
-			view, state,
-			late_at(view, state, first, lc_at_most(d)) <= first->deadline_ns,
-			d->full ||
-				late_at(view, state, first, lc_at_least(d)) > first->deadline_ns ||
-				load_with_gaps(state, first, lc_at_least(d)) >= GP_QOS_LOAD_MOST);
+		gp_qos_judge(view, late_at(view, first, lc_at_most(d)) <= first->deadline_ns,
+			     d->full || late_at(view, first, lc_at_least(d)) > first->deadline_ns ||
+				     load_with_gaps(view, first, lc_at_least(d)) >=
+					     GP_QOS_LOAD_MOST);
 }
 
 /* Measures the part of the time for which requests keep the device busy. Beside others they take
  * longer. While a hold or release is under way, most devices stand still. */
-static void measure_load(const struct gp_view *view, const struct gp_policy_state *state,
-			 const struct demand *m)
+static void measure_load(const struct gp_view *view, const struct demand *m)
 {
-	struct gp_qos_device *d = state->device;
+	struct gp_qos_device *d = view->state->device;
 	uint64_t had_ns = view->now_ns - d->busy.from_ns;
-	bool alone = have_device_alone(view, state, d);
+	bool alone = have_device_alone(view, d);
 
 	if (d->busy.uncounted && d->busy.from_ns && d->busy.alone == d->shut)
 		d->busy.ran_ns +=
@@ -233,16 +221,16 @@ static void measure_load(const struct gp_view *view, const struct gp_policy_stat
 	if (d->busy.from_ns) {
 		gp_qos_add_up(d, had_ns, d->busy.ran_ns);
 		gp_qos_note_full(d, d->busy.idle_ns < had_ns / 50, d->busy.ran_ns);
-		judge_target(view, state);
+		judge_target(view);
 	}
 	d->busy.from_ns = view->now_ns;
 	d->busy.ran_ns = d->busy.idle_ns = 0;
 }
 
-static bool is_share_owed(const struct gp_view *view, const struct gp_policy_state *state)
+static bool is_share_owed(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(view, i);
 
 		if (view->task[i].class == GP_BEST_EFFORT && q->behind_ns >= BEHIND_NS)
 			return true;
@@ -269,14 +257,13 @@ static void learn(struct gp_qos_device *d, bool useless)
 		useless ? d->useless + (DELAYS_ALL - d->useless) / 8 : d->useless - d->useless / 8;
 }
 
-static void open_or_shut(const struct gp_view *view, const struct gp_policy_state *state,
-			 struct gp_plan *plan)
+static void open_or_shut(const struct gp_view *view, struct gp_plan *plan)
 {
-	struct gp_qos_device *d = state->device;
-	struct demand m = gather_demand(view, state);
+	struct gp_qos_device *d = view->state->device;
+	struct demand m = gather_demand(view);
 	bool had_work = d->waiting_ns != 0;
 
-	measure_load(view, state, &m);
+	measure_load(view, &m);
 	note_work(view, d, m.wants, m.since_ns, m.linger_ns);
 	if (!had_work && d->waiting_ns)
 		d->waits = m.slack_ns && delay_is_useful(d);
@@ -299,15 +286,14 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 		gp_plan_wake_at(plan, d->idle_ns + m.linger_ns);
 }
 
-void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
-		 struct gp_plan *plan)
+void gp_qos_wait(const struct gp_view *view, struct gp_plan *plan)
 {
-	const struct gp_qos_device *d = state->device;
-	bool owed = is_share_owed(view, state);
+	const struct gp_qos_device *d = view->state->device;
+	bool owed = is_share_owed(view);
 
-	open_or_shut(view, state, plan);
+	open_or_shut(view, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_entity *e = gp_policy_task(state, i);
+		struct gp_entity *e = gp_policy_task(view, i);
 
 		if (e->members && e->class == GP_LATENCY_CRITICAL)
 			e->active = d->shut && !owed;

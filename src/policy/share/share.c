@@ -24,10 +24,9 @@
 
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
 
-static struct gp_share_task *entity_of(const struct gp_view *view,
-				       const struct gp_policy_state *state, uint32_t task)
+static struct gp_share_task *entity_of(const struct gp_view *view, uint32_t task)
 {
-	return gp_policy_task(state, view->task[task].gang);
+	return gp_policy_task(view, view->task[task].gang);
 }
 
 static void add_member(struct gp_share_task *s, const struct gp_task_view *t)
@@ -44,24 +43,24 @@ static void add_member(struct gp_share_task *s, const struct gp_task_view *t)
 		s->ceiling_permille = ceiling;
 }
 
-static void gather_claims(const struct gp_view *view, const struct gp_policy_state *state)
+static void gather_claims(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 
 		s->weight = 1;
 		s->guarantee_permille = s->ceiling_permille = 0;
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_share_task *own = gp_policy_task(state, i);
+		const struct gp_share_task *own = gp_policy_task(view, i);
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
-		entity_of(view, state, i)->admitted |= own->admitted;
-		add_member(entity_of(view, state, i), &view->task[i]);
+		entity_of(view, i)->admitted |= own->admitted;
+		add_member(entity_of(view, i), &view->task[i]);
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 
 		s->admitted &= s->guarantee_permille != 0;
 		if (s->guarantee_permille > s->ceiling_permille)
@@ -71,11 +70,10 @@ static void gather_claims(const struct gp_view *view, const struct gp_policy_sta
 
 /* Admits guarantees in the order of the entities' arrival. Entities that were admitted before are
  * called first, and keep their promise while it can be kept. */
-static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *state,
-		      bool admitted_before, uint32_t left_permille)
+static uint32_t admit(const struct gp_view *view, bool admitted_before, uint32_t left_permille)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 
 		if (!s->guarantee_permille || s->admitted != admitted_before)
 			continue;
@@ -88,14 +86,12 @@ static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *
 	return left_permille;
 }
 
-static void mark_refused(const struct gp_view *view, const struct gp_policy_state *state,
-			 struct gp_plan *plan)
+static void mark_refused(const struct gp_view *view, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *own = gp_policy_task(state, i);
+		struct gp_share_task *own = gp_policy_task(view, i);
 
-		own->admitted =
-			view->task[i].class != GP_UNMANAGED && entity_of(view, state, i)->admitted;
+		own->admitted = view->task[i].class != GP_UNMANAGED && entity_of(view, i)->admitted;
 		plan->task[i].refused = view->task[i].class != GP_UNMANAGED &&
 					view->task[i].share_permille && !own->admitted;
 	}
@@ -113,19 +109,18 @@ struct pool {
 	uint64_t over;   /* time that is not guaranteed, in the scale of turn weights */
 };
 
-static struct pool pool_of(const struct gp_view *view, const struct gp_policy_state *state,
-			   bool all)
+static struct pool pool_of(const struct gp_view *view, bool all)
 {
 	struct pool p = {.over = GP_TURN_WEIGHT_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_share_task *s = gp_policy_task(state, i);
+		const struct gp_share_task *s = gp_policy_task(view, i);
 		uint64_t own =
 			PER_PERMILLE * (s->capped ? s->ceiling_permille : s->guarantee_permille);
 
 		if (!counts(s, all))
 			continue;
-		p.over -= own < p.over ? own : p.over;
+		p.over = gp_less(p.over, own);
 		p.weight += s->capped ? 0 : s->weight;
 	}
 	return p;
@@ -133,13 +128,12 @@ static struct pool pool_of(const struct gp_view *view, const struct gp_policy_st
 
 /* Assigns each entity its part. Returns true if at least one more reached its ceiling; the caller
  * then repeats the computation. */
-static bool spread(const struct gp_view *view, const struct gp_policy_state *state, bool all,
-		   const struct pool *p)
+static bool spread(const struct gp_view *view, bool all, const struct pool *p)
 {
 	bool more = false;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 		uint64_t part = s->guarantee_permille * PER_PERMILLE;
 
 		if (!counts(s, all))
@@ -160,44 +154,41 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
  * rounds are enough except in rare cases, in which an entity gets less than its part. The number of
  * rounds is limited because this runs at each tick and must stay linear.
  */
-static uint32_t compute_parts(const struct gp_view *view, const struct gp_policy_state *state,
-			      bool all)
+static uint32_t compute_parts(const struct gp_view *view, bool all)
 {
 	struct pool p = {0};
 	bool more = true;
 
 	for (uint32_t i = 0; i < view->n; i++)
-		((struct gp_share_task *)gp_policy_task(state, i))->capped = false;
+		((struct gp_share_task *)gp_policy_task(view, i))->capped = false;
 	for (int round = 0; more && round < ROUNDS; round++) {
-		p = pool_of(view, state, all);
-		more = spread(view, state, all, &p);
+		p = pool_of(view, all);
+		more = spread(view, all, &p);
 	}
 	return p.weight || p.over == GP_TURN_WEIGHT_MAX ? 0 : (uint32_t)p.over;
 }
 
-static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,
-			struct gp_plan *plan)
+static int share_decide(const struct gp_view *view, struct gp_plan *plan)
 {
-	struct gp_share_device *d = state->device;
+	struct gp_share_device *d = view->state->device;
 	struct gp_turns *turns = &d->turns;
-	uint32_t user_held = gp_turns_gather(view, state, turns, plan);
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	uint32_t user_held = gp_turns_gather(view, turns, plan);
+	uint32_t room = gp_room_for_holds(view, user_held);
 	bool blind = (view->caps & GP_CAP_SLICE) && !gp_is_prompt(view);
-	struct gp_turn_rules rules = gp_turn_rules(state);
+	struct gp_turn_rules rules = gp_turn_rules(view);
 
-	gather_claims(view, state);
-	admit(view, state, false, admit(view, state, true, WHOLE_PERMILLE));
-	mark_refused(view, state, plan);
-	compute_parts(view, state,
-		      true); /* so that entities that want nothing now have a weight, too */
-	rules.idle_weight = compute_parts(view, state, false);
+	gather_claims(view);
+	admit(view, false, admit(view, true, WHOLE_PERMILLE));
+	mark_refused(view, plan);
+	compute_parts(view, true); /* so that entities that want nothing now have a weight, too */
+	rules.idle_weight = compute_parts(view, false);
 	if (blind && !rules.idle_weight) {
-		gp_turns_by_slices(view, state, turns, &rules, plan);
-		gp_share_make_up(view, state, room, plan);
+		gp_turns_by_slices(view, turns, &rules, plan);
+		gp_share_make_up(view, room, plan);
 	} else {
-		gp_share_forget(view, state);
-		if (!gp_turns_by_holds(view, state, turns, &rules, user_held, plan))
-			gp_turns_by_slices(view, state, turns, &rules, plan);
+		gp_share_forget(view);
+		if (!gp_turns_by_holds(view, turns, &rules, user_held, plan))
+			gp_turns_by_slices(view, turns, &rules, plan);
 	}
 	return 0;
 }

@@ -52,10 +52,9 @@ struct gp_share_device {
 
 /* To be called after gp_turns_by_slices. Holds all other entities while one makes up for the time
  * that it lacks. `room` is the number of tasks that can be held. */
-void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint32_t room, struct gp_plan *plan);
+void gp_share_make_up(const struct gp_view *view, uint32_t room, struct gp_plan *plan);
 
 /* Clears the accounts; they are not needed while all entities take turns. */
-void gp_share_forget(const struct gp_view *view, const struct gp_policy_state *state);
+void gp_share_forget(const struct gp_view *view);
 
 #endif

@@ -145,10 +145,8 @@ static void begin_turn(const struct gp_view *view, struct gp_share_device *d,
 
 	length_ns -=
 		length_ns < view->sample_period_ns / 2 ? length_ns : view->sample_period_ns / 2;
-	if (length_ns < SAMPLE_NS)
-		length_ns = SAMPLE_NS;
-	if (length_ns > view->starve_limit_ns / 4)
-		length_ns = view->starve_limit_ns / 4;
+	length_ns = gp_most(length_ns, SAMPLE_NS);
+	length_ns = gp_least(length_ns, view->starve_limit_ns / 4);
 	if (before > WHOLE_PERMILLE)
 		before = WHOLE_PERMILLE;
 	s->marked_ns = 0;
@@ -199,17 +197,16 @@ struct survey {
 	bool behind;   /* at least one entity lacks time */
 };
 
-static struct survey survey_entities(const struct gp_view *view,
-				     const struct gp_policy_state *state, struct gp_share_device *d)
+static struct survey survey_entities(const struct gp_view *view, struct gp_share_device *d)
 {
 	struct survey v = {.current = NONE, .next = NONE};
 	int64_t most_ns = 0;
 
 	d->fresh = false;
 	for (uint32_t i = 0; i < view->n; i++)
-		d->fresh |= ((struct gp_share_task *)gp_policy_task(state, i))->turn.ran_ns != 0;
+		d->fresh |= ((struct gp_share_task *)gp_policy_task(view, i))->turn.ran_ns != 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 		bool has_turn = view->task[i].id == d->turn_of;
 
 		keep_account(view, d, s, has_turn);
@@ -227,11 +224,11 @@ static struct survey survey_entities(const struct gp_view *view,
 }
 
 /* Between two turns there is a round of slices, so that no entity starves. */
-static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_state *state,
-			    struct gp_share_device *d, const struct survey *v)
+static uint32_t choose_turn(const struct gp_view *view, struct gp_share_device *d,
+			    const struct survey *v)
 {
 	if (v->current != NONE) {
-		struct gp_share_task *s = gp_policy_task(state, v->current);
+		struct gp_share_task *s = gp_policy_task(view, v->current);
 
 		if (!turn_is_over(view, d, s))
 			return v->current;
@@ -244,50 +241,48 @@ static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_s
 	d->turn_of = 0;
 	if (v->next == NONE || !d->fresh || view->now_ns < d->rest_ns)
 		return NONE;
-	begin_turn(view, d, gp_policy_task(state, v->next), view->task[v->next].id);
+	begin_turn(view, d, gp_policy_task(view, v->next), view->task[v->next].id);
 	return v->next;
 }
 
-static void hold_others(const struct gp_view *view, const struct gp_policy_state *state,
-			uint32_t current, struct gp_plan *plan)
+static void hold_others(const struct gp_view *view, uint32_t current, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED && view->task[i].gang != current &&
-		    gp_turn_entity_of(view, state, i)->entity.rotating)
+		    gp_turn_entity_of(view, i)->entity.rotating)
 			plan->task[i].want = GP_HOLD;
 }
 
-void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *state,
-		      uint32_t room, struct gp_plan *plan)
+void gp_share_make_up(const struct gp_view *view, uint32_t room, struct gp_plan *plan)
 {
-	struct gp_share_device *d = state->device;
+	struct gp_share_device *d = view->state->device;
 	uint32_t current;
 	struct survey v;
 
 	if (!d->tick_ns)
 		d->tick_ns = view->now_ns;
-	v = survey_entities(view, state, d);
+	v = survey_entities(view, d);
 	if (v.entities < 2 || v.tasks - 1 > room) {
-		gp_share_forget(view, state);
+		gp_share_forget(view);
 		return;
 	}
 	d->tick_ns = view->now_ns;
-	current = choose_turn(view, state, d, &v);
+	current = choose_turn(view, d, &v);
 	if (current != NONE || v.behind)
 		gp_plan_wake_at(plan, view->now_ns + tick_interval(view));
 	if (current == NONE)
 		return;
-	hold_others(view, state, current, plan);
+	hold_others(view, current, plan);
 	if (d->turn_ends_ns > view->now_ns)
 		gp_plan_wake_at(plan, d->turn_ends_ns);
 }
 
-void gp_share_forget(const struct gp_view *view, const struct gp_policy_state *state)
+void gp_share_forget(const struct gp_view *view)
 {
-	struct gp_share_device *d = state->device;
+	struct gp_share_device *d = view->state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(view, i);
 
 		s->behind_ns = 0;
 		s->helped = false;

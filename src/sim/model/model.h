@@ -179,16 +179,7 @@ void gp_sim_program_begin_request(struct gp_sim *s, struct gp_sim_task_state *t)
 /* Called when a kernel is finished. Sets t->has_work if the next one follows at once. */
 void gp_sim_program_kernel_done(struct gp_sim *s, struct gp_sim_task_state *t);
 void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns);
-void gp_sim_program_begin_kernel(struct gp_sim_task_state *t);
-void gp_sim_program_wait_for_launch(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t at_ns);
-uint64_t gp_sim_program_draw_launch(const struct gp_sim *s, struct gp_sim_task_state *t);
-
-/* Defined in external_programs.c. */
 int gp_sim_external_init(struct gp_sim *s);
-void gp_sim_external_kernel_done(struct gp_sim_task_state *t);
-/* Called before and after GP_SIM_REQUEST is notified. */
-void gp_sim_external_request_done(struct gp_sim *s, struct gp_sim_task_state *t);
-void gp_sim_external_next(struct gp_sim *s, struct gp_sim_task_state *t);
 
 /* Defined in model_backend.c. */
 int gp_sim_backend_init(struct gp_sim *s);

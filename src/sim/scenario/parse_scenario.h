@@ -27,31 +27,11 @@ int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
 		       const struct gp_yaml_map *map, void *target,
 		       unsigned line[GP_YAML_KEYS_MAX]);
 
-/* Returns -EINVAL with a message if the change was not applied. */
-int gp_scenario_check_change(const struct reading *r, struct gp_error *err);
-
 /* Each gets a struct reading. */
 gp_yaml_read gp_scenario_read_device, gp_scenario_read_tasks;
 
 /* Used if the file has no key `device`. */
 gp_yaml_read gp_scenario_no_device;
-
-/* Arrival times that were read. */
-struct arrivals {
-	uint64_t *at_ns;
-	uint32_t n, room;
-};
-
-#define ARRIVAL_MAX DAY
-
-int gp_arrivals_add(struct arrivals *a, uint64_t at_ns);
-
-/*
- * Reads the file `name` in the folder of the file `scenario`: one time per line, in ascending
- * order. Empty lines and comments (#) are ignored. Returns 0, or -errno with a message.
- */
-int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
-		     struct gp_error *err);
 
 /* Reads up to `size` bytes of a file. Returns their number, or -errno. */
 ssize_t gp_scenario_read_file(const char *path, char *text, size_t size);

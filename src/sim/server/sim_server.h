@@ -5,10 +5,8 @@
  * this process wakes up for them.
  *
  *   sim_device.c     a device: advances its time, publishes its state, wakes its controllers
- *   clients.c        connections: accept, roles, close
- *   packets.c        checks and executes the packets of clients
- *   sim_server.c     the main loop
- *   server_report.c  statistics at the end
+ *   clients.c        connections: accept, roles, packets, close
+ *   sim_server.c     the main loop, and statistics at the end
  *
  * There is one thread. Nothing is allocated while it runs, and it never waits for a client.
  */
@@ -116,6 +114,9 @@ void gp_sim_server_free(struct server *s);
 /* Runs until SIGINT, SIGTERM or SIGHUP. */
 int gp_sim_server_run(struct server *s);
 
+/* Prints the statistics. */
+void gp_sim_server_report(struct server *s, bool json);
+
 /* To be called after packets: advances all devices, publishes changes, closes lost connections. */
 void gp_sim_server_settle(struct server *s);
 
@@ -151,22 +152,10 @@ void gp_sim_clients_accept(struct server *s);
 /* Never blocks. A client that does not read is disconnected. */
 void gp_sim_client_send(struct client *c, const void *data, size_t size);
 
-/* Both return 0, or -errno with a message for the client. */
-int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
-				  const struct gp_simgpu_hello *hello, struct gp_error *err);
-int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
-				     struct gp_error *err);
-
-/* Defined in packets.c. */
-
 /* Receives packets and executes them. */
 void gp_sim_client_receive(struct server *s, struct client *c);
 
 /* Executes the packet in s->packet. */
 void gp_sim_client_packet(struct server *s, struct client *c, size_t size);
-
-/* Defined in server_report.c. */
-
-void gp_sim_server_report(struct server *s, bool json);
 
 #endif

@@ -22,7 +22,7 @@
 #include "act.h"
 #include "base/process.h"
 #include "base/run_dir.h"
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/connection.h"
 #include "rpc/client.h"
 
 /* It may become another user whenever the test wants. */

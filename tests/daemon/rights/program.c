@@ -20,7 +20,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "gpu/simclient/program.h"
+#include "gpu/simclient/connection.h"
 
 static void run_from_memory(char **argv)
 {
