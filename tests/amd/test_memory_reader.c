@@ -67,12 +67,12 @@ TEST(who_comes_back_can_look_again)
 		for (unsigned i = 0; i < GP_AMD_READERS_MAX; i++)
 			assert_int_equal(look(&readers, true), 0);
 		assert_null(gp_amd_readers_room(&readers, 1)); /* all are out */
-		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
+		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
 		readers.patience_ns = 20 * GP_NS_PER_S;
 		assert_int_equal(look(&readers, false), -1);
 		assert_true(gp_amd_readers_room(&readers, 1)->known);
 		readers.patience_ns = 20 * GP_NS_PER_MS;
-		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
+		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
 	}
 	gp_amd_readers_end(&readers);
 }
