@@ -173,6 +173,8 @@ int emu_load_stop(struct emu_load *load)
 
 void emu_load_kill(struct emu_load *load)
 {
+	if (load->pid <= 0)
+		return;
 	kill(load->pid, SIGKILL);
 	emu_load_wait(load);
 }
