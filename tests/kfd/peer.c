@@ -6,14 +6,9 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cases.h"
 
@@ -70,7 +65,12 @@ long exec_self(long unused)
 	return -errno;
 }
 
-struct peer peer_start(void)
+struct peer peer_start_none(void)
+{
+	return (struct peer){0};
+}
+
+struct peer peer_start_plain(void)
 {
 	int sockets[2];
 	struct peer p;
@@ -140,7 +140,7 @@ void peer_kill(const struct peer *p)
 
 struct peer peer_start_open(void)
 {
-	struct peer p = peer_start();
+	struct peer p = peer_start_plain();
 
 	must("peer: open", peer_call(&p, open_kfd, 0));
 	return p;

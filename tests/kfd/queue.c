@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "emu/kfd/load_queue.h"
 #include "queue.h"
@@ -112,9 +110,24 @@ struct peer peer_start_queues(unsigned n, bool seen)
 	return p;
 }
 
+struct peer peer_start_new_queue(void)
+{
+	return peer_start_queues(1, false);
+}
+
+struct peer peer_start_seen_queue(void)
+{
+	return peer_start_queues(1, true);
+}
+
+struct peer peer_start_two_seen_queues(void)
+{
+	return peer_start_queues(2, true);
+}
+
 static void say_bits(long rc, unsigned n, const uint32_t *ids)
 {
-	say("%s", answer(rc));
+	say_answer(rc);
 	for (unsigned i = 0; i < n; i++)
 		say("%x", ids[i]);
 }
