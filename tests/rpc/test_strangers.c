@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-/* after those it needs */
+
 #include "targets.h"
 
 #define NOBODY 65534
@@ -127,7 +127,7 @@ TEST(a_process_that_the_server_cannot_see_is_refused)
 		pid_t inside;
 		int status;
 
-		close(done[1]);
+		raw_close(done[1]);
 		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
 			_exit(77);
 		inside = fork();
@@ -136,16 +136,16 @@ TEST(a_process_that_the_server_cannot_see_is_refused)
 		CHECK(waitpid(inside, &status, 0) == inside);
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
-	close(ready[1]);
-	close(done[0]);
+	raw_close(ready[1]);
+	raw_close(done[0]);
 	if (read(ready[0], w.path, sizeof w.path) == sizeof w.path) {
 		client = client_of(&w);
 		assert_refused(client, object("{\"self\":true}"), -EPERM, "cannot be identified");
 		assert_refused(client, by_pid(1, 0), -EPERM, "cannot be identified");
-		gp_client_close(client);
+		client_close(client);
 	}
-	close(ready[0]);
-	close(done[1]);
+	raw_close(ready[0]);
+	raw_close(done[1]);
 	assert_child_ends_well(pid);
 }
 
@@ -183,7 +183,7 @@ TEST(an_older_kernel_knows_who_connected_too)
 		CHECK(!ask_target(client, NULL, &result, &err));
 		CHECK(number(result, "pid") == (uint64_t)getpid());
 		CHECK(number(result, "start_time") == gp_process_start_time(getpid()));
-		gp_client_close(client);
+		client_close(client);
 		world_stop(&w);
 		_exit(0);
 	}
