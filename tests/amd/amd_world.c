@@ -68,7 +68,7 @@ void aw_stands_still(struct amd_world *w, pid_t pid)
 {
 	uint64_t run_ns = aw_sum(w, pid, "run_ns"), executed = aw_sum(w, pid, "executed");
 
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(aw_sum(w, pid, "run_ns"), run_ns);
 	assert_int_equal(aw_sum(w, pid, "executed"), executed);
 }

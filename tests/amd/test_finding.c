@@ -153,7 +153,7 @@ AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 		TEST_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, 8) == 1);
 		TEST_WAIT(gp_gpu_scan(second, aw_now(), seen, 8) == 1);
 		assert_int_equal(seen[0].pid, load->pid);
-		kfd_emu_sleep_ms(80); /* and after the next look */
+		emulator_sleep_ms(80); /* and after the next look */
 	}
 	assert_true(aw_act_on(second, true, aw_attach_on(second, load->pid)).held);
 	gp_amd_ops.close(second);
@@ -335,7 +335,7 @@ AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 		text_end(&text, &f);
 		handle = aw_attach(w, t->pid);
 		gp_gpu_prepare(w->gpu, handle, false);
-		kfd_emu_sleep_ms(150);
+		emulator_sleep_ms(150);
 		assert_false(aw_look(w, handle).known & GP_KNOWN_ACTIVE);
 		aw_close(w);
 	}
@@ -507,7 +507,7 @@ AMD_TEST(another_process_under_the_same_number_is_another)
 	TEST_WAIT(aw_sees(w, pid, &first));
 	assert_int_equal(gp_gpu_attach(w->gpu, first.key, &handle), 0);
 	target_kill(t);
-	kfd_emu_sleep_ms(30); /* start times are told in 1/100 s */
+	emulator_sleep_ms(30); /* start times are told in 1/100 s */
 	if (target_start_by(t, fork_as, &pid) != pid) {
 		target_forget(t);
 		print_message("a process's number cannot be chosen here\n");

@@ -28,7 +28,7 @@ static void queue_stands_still(struct amd_world *w, pid_t pid, uint32_t queue)
 {
 	uint64_t before = kfd_emu_queue_number(&w->emu, pid, queue, "run_ns");
 
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(kfd_emu_queue_number(&w->emu, pid, queue, "run_ns"), before);
 }
 
@@ -91,7 +91,7 @@ AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 	uint32_t handle = aw_attach(w, load->pid);
 
 	aw_must_release(w, handle); /* nobody held it */
-	kfd_emu_sleep_ms(100);
+	emulator_sleep_ms(100);
 	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 0);
 	assert_int_equal(kfd_emu_count(&w->emu, "resume_queues"), 0);
 	assert_int_equal(aw_tracer(load->pid), 0);
@@ -253,7 +253,7 @@ AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 
 	aw_must_hold(w, handle);
 	target_tell(t, "destroy 0");
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_false(target_has_answered(t));
 	aw_must_release(w, handle);
 	assert_int_equal(target_answer(t), 0);
@@ -286,9 +286,9 @@ AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, mi250, nav
 		struct gp_observation o = aw_hold(w, handle);
 
 		assert_int_equal(o.failed, 0);
-		kfd_emu_sleep_ms(2);
+		emulator_sleep_ms(2);
 		assert_int_equal(aw_release(w, handle).failed, 0);
-		kfd_emu_sleep_ms(3);
+		emulator_sleep_ms(3);
 	}
 	assert_true(kfd_emu_count(&w->emu, "destroy_queue") > 3);
 	assert_int_equal(kfd_load_stop(load), 0);
@@ -691,7 +691,7 @@ AMD_TEST_ON(work_is_seen, mi250)
 	target_do(t, "submit 0 1 20000"); /* two seconds of it */
 	TEST_WAIT(aw_look(w, handle).active);
 	aw_must_hold(w, handle);
-	kfd_emu_sleep_ms(100);
+	emulator_sleep_ms(100);
 	assert_true(aw_look(w, handle).active); /* it has still to end it */
 	aw_must_release(w, handle);
 	TEST_WAIT(target_ask(t, "done 0") == 1);
@@ -712,7 +712,7 @@ AMD_TEST(news_are_told)
 	handle = aw_attach(w, t->pid);
 	gp_gpu_prepare(w->gpu, handle, true);
 	TEST_WAIT(aw_look(w, handle).known & GP_KNOWN_ACTIVE);
-	kfd_emu_sleep_ms(150); /* so that nothing of the beginning is left */
+	emulator_sleep_ms(150); /* so that nothing of the beginning is left */
 	(void)!read(p.fd, &ignored, sizeof ignored);
 	target_do(t, "submit 0 1 100");
 	assert_int_equal(poll(&p, 1, 20000), 1);

@@ -266,7 +266,7 @@ AMD_TEST(who_comes_later_and_who_goes_is_seen)
 	kfd_load_kill(be); /* held or not */
 	kfd_load_kill(lc); /* no latency-critical task is left */
 	TEST_WAIT(!aw_suspended(w, t->pid));
-	kfd_emu_sleep_ms(100);
+	emulator_sleep_ms(100);
 	assert_int_equal(aw_suspended(w, t->pid), 0);
 	sched_end(&s);
 }
@@ -319,7 +319,7 @@ AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 	gp_gpu_prepare(w->gpu, handle[0], false);
 	gp_gpu_prepare(w->gpu, handle[1], true);
 	TEST_WAIT(aw_look(w, handle[1]).known & GP_KNOWN_ACTIVE);
-	kfd_emu_sleep_ms(300);
+	emulator_sleep_ms(300);
 	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
 	assert_false(aw_is_debugged(w, lc->pid));
 	aw_must_hold(w, handle[1]);

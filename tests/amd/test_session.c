@@ -161,7 +161,7 @@ AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed)
 	assert_int_equal(aw_process(w, t->pid, "suspended_count"), 3);
 	target_tell(t, "submit 1 5 1");
 	assert_int_equal(pumped_answer(&d, t), 0);
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(queue_is(w, t, 1, "executed"), 0);
 	assert_int_equal(suspend(&d), 0); /* nothing left to do */
 	assert_int_equal(resume(&d), 3);
@@ -547,7 +547,7 @@ AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250, mi250_old)
 	end_other(&second);
 	/* Neither the attempt nor the end of the second debugger affects the first. */
 	TEST_WAIT(aw_process(w, second.child.pid, "debugged") == UINT64_MAX);
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(aw_process(w, t->pid, "debugged"), 1);
 	assert_int_equal(aw_process(w, t->pid, "suspended_count"), 2);
 	assert_int_equal(aw_process(w, t->pid, "debugger"), first.child.pid);

@@ -271,7 +271,7 @@ static void all_go_on(struct storm *s)
 
 	for (unsigned i = 0; i < LOADS; i++)
 		before[i] = aw_sum(s->w, s->load[i].pid, "executed");
-	kfd_emu_sleep_ms(60);                /* a packet, and a little */
+	emulator_sleep_ms(60);                /* a packet, and a little */
 	for (unsigned i = 0; i < LOADS; i++) /* with a new queue it may be less */
 		TEST_WAIT(aw_sum(s->w, s->load[i].pid, "executed") != before[i]);
 }

@@ -78,7 +78,7 @@ AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 	for (int i = 0; i < 20; i++) { /* a machine that is busy may look too late at times */
 		TEST_WAIT(is_idle(w, handle));
 		take_one_packet(w, t, 10);
-		kfd_emu_sleep_ms(3);
+		emulator_sleep_ms(3);
 		seen += is_active(w, handle);
 	}
 	assert_in_range(seen, 10, 20);

@@ -128,7 +128,7 @@ bool gw_makes_progress(struct gpu_world *w, pid_t pid)
 {
 	uint64_t before = gw_run_ns(w, pid);
 
-	emu_sleep_ms(60);
+	emulator_sleep_ms(60);
 	return gw_run_ns(w, pid) > before;
 }
 

@@ -204,7 +204,7 @@ GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back)
 	handle = gw_attach(w, h->pid);
 	gw_settled(w, handle);
 	hand_slice(h, 0x5c000010, 2048);
-	emu_sleep_ms(700); /* seen or not: a look is due every half second */
+	emulator_sleep_ms(700); /* seen or not: a look is due every half second */
 	assert_int_equal(gw_look(w, handle).slice_us, 0); /* as without a change by us */
 	gw_act(w, GW_SLICE, handle, 1);
 	gp_gpu_detach(w->gpu, handle);
@@ -242,7 +242,7 @@ GPU_TEST(a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held)
 	TEST_WAIT(ends_as(w, a.handle, false));
 	assert_true(gw_makes_progress(w, load->pid));
 	assert_true(gw_act(w, GW_HOLD, a.handle, 0).held);
-	emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_true(gw_look(w, a.handle).held);
 }
 

@@ -46,7 +46,7 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	hand_client(hand);
 	begin_ns = gw_now();
 	hand_group(hand, 0x5c000010, 1);
-	emu_sleep_ms(50); /* long enough for somebody who is too quick */
+	emulator_sleep_ms(50); /* long enough for somebody who is too quick */
 	hand_slice(hand, 0x5c000010, 2048);
 	return gw_now() - begin_ns;
 }
@@ -222,7 +222,7 @@ GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 	struct emu_load *load;
 
 	hand_open(other);
-	emu_sleep_ms(25); /* start times are counted in hundredths of a second */
+	emulator_sleep_ms(25); /* start times are counted in hundredths of a second */
 	load = gw_load(w);
 	hand_tell(other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load->pid});
 	gw_open(w);

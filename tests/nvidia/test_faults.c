@@ -223,7 +223,7 @@ GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 	gw_slice_and_hold(w, handle);
 	for (unsigned i = 0; i < sizeof asked / sizeof *asked; i++) {
 		emu_control(&w->emu, "fault %s 0x65 200", asked[i]);
-		emu_sleep_ms(150); /* some looks fail */
+		emulator_sleep_ms(150); /* some looks fail */
 		clear(w);
 		TEST_WAIT(gw_sees(w, load->pid, NULL));
 		TEST_WAIT(gw_look(w, handle).known & GP_KNOWN_HELD);

@@ -73,7 +73,7 @@ static void with_a_slow_action(struct gpu_world *w, const char *contexts, bool h
 		gp_gpu_hold(w->gpu, gw_now(), &a, 1);
 	else
 		gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
-	emu_sleep_ms(20); /* it is at the firmware now, or about to be */
+	emulator_sleep_ms(20); /* it is at the firmware now, or about to be */
 	pid = load->pid;
 	memory_is_free_after_the_end(w, load);
 	TEST_WAIT(!gw_look(w, a.handle).under_way);
@@ -117,7 +117,7 @@ GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing)
 		gw_settled(w, a[i].handle);
 	emu_control(&w->emu, "latency all 300ms");
 	gp_gpu_set_slice(w->gpu, gw_now(), a, 7); /* one batch */
-	emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	memory_is_free_after_the_end(w, load);
 	emu_control(&w->emu, "latency all 0");
 }

@@ -122,7 +122,7 @@ GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 	begin(&s);
 	TEST_WAIT(slice(w, be->pid) == 1 && slice(w, lc->pid) >= 100000);
 	before = gw_run_ns(w, be->pid);
-	emu_sleep_ms(300);
+	emulator_sleep_ms(300);
 	assert_true(gw_run_ns(w, be->pid) > before); /* and it goes on */
 	assert_int_equal(emu_groups_held(&w->emu, lc->pid), 0);
 	end(&s);

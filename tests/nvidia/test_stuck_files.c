@@ -125,7 +125,7 @@ STUCK_TEST(a_process_that_replaces_its_control_file_delays_no_hold)
 	assert_int_equal(gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL),
 			 -ENODEV);
 	assert_int_equal(write(w->server.to, "x", 1), 1);
-	emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL);
 	holds_and_releases(w, handle, 3);
 	assert_false(was_asked(w));
