@@ -27,7 +27,7 @@ int kfd_emu_start(struct kfd_emu *emu, ...);
 /* 0, or -1 when the emulator itself failed (a sanitizer found something in it, it died). */
 int kfd_emu_stop(struct kfd_emu *emu);
 
-/* See emulator.h. Names of counts: "total", "suspend_queues", "cycles", "preempted" ... */
+/* See emulator.h. Names of counts: "total", "suspend_queues", "cycles", "preempted". */
 #define kfd_emu_control(emu, ...) emulator_control((emu)->dir, __VA_ARGS__)
 #define kfd_emu_state(emu)        emulator_state((emu)->dir)
 #define kfd_emu_count(emu, name)  emulator_count((emu)->dir, name)

@@ -24,7 +24,7 @@ int emu_start(struct emu *emu, ...);
 /* 0, or -1 when the emulator itself failed (a sanitizer found something in it, it died). */
 int emu_stop(struct emu *emu);
 
-/* See emulator.h. Names of counts: "total", "alloc", "set_timeslice", "refused_size" ... */
+/* See emulator.h. Names of counts: "total", "alloc", "set_timeslice", "refused_size". */
 #define emu_control(emu, ...) emulator_control((emu)->dir, __VA_ARGS__)
 #define emu_state(emu)        emulator_state((emu)->dir)
 #define emu_count(emu, name)  emulator_count((emu)->dir, name)

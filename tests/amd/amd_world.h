@@ -50,7 +50,7 @@ int aw_tear_down(void **state);
 #define AMD_TEST(f)         TEST_IN(struct amd_world, f, aw_set_up, aw_tear_down)
 #define AMD_TEST_ADD(f, m)  TEST_ADD(#f " (" #m ")", f, aw_set_up, aw_tear_down, (void *)&(m))
 #define AMD_TEST_ON(f, ...) TEST_EACH_IN(struct amd_world, f, AMD_TEST_ADD, __VA_ARGS__)
-/* On each GPU, under each rule of who may debug. */
+/* On each GPU, under both rules about debugging. */
 #define AMD_TEST_EVERYWHERE(f) \
 	AMD_TEST_ON(f, mi250, mi250_old, mi300x, mi300x_old, vega20, vega20_old, navi31, navi31_old)
 

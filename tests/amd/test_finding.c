@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who and what is found: GPUs and processes as sysfs shows them, queues as the kernel's debug files
- * do, processes that come, go, and follow each other under one number; and what nobody can make
- * sense of.
+ * Discovery: GPUs and processes from sysfs, queues from the kernel's debug files, processes that
+ * come, go, and reuse a pid; and content that cannot be parsed.
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>

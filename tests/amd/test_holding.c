@@ -90,7 +90,7 @@ AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = aw_attach(w, load->pid);
 
-	aw_must_release(w, handle); /* nobody held it */
+	aw_must_release(w, handle); /* it was not held */
 	emulator_sleep_ms(100);
 	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 0);
 	assert_int_equal(kfd_emu_count(&w->emu, "resume_queues"), 0);
@@ -259,7 +259,7 @@ AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 	assert_int_equal(target_answer(t), 0);
 	target_do(t, "submit 1 5 1");
 	TEST_WAIT(target_ask(t, "done 1") == 1);
-	aw_must_hold(w, handle); /* the one that is left */
+	aw_must_hold(w, handle); /* the remaining queue */
 	assert_int_equal(aw_suspended(w, t->pid), 1);
 }
 
@@ -386,7 +386,7 @@ AMD_TEST(from_afar_queues_are_listed_without_touching_the_process)
 	assert_int_equal(aw_tracer(t->pid), 0);
 }
 
-/* The look clears what is new, and so takes away the news that it is there. */
+/* The snapshot clears the exception `new`, and with it the event of the new queue. */
 AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 {
 	struct target *t = aw_target_with(w, 1);
@@ -404,7 +404,7 @@ AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 	aw_must_hold(w, handle);
 	kfd_emu_control(&w->emu, "delay suspend_queues 300ms");
 	gp_gpu_hold(w->gpu, aw_now(), &slow, 1);
-	target_do(t, "queue aql"); /* nobody has time for it now */
+	target_do(t, "queue aql"); /* the back end is busy with the slow hold */
 	assert_int_equal(list_queues(w, seen.key, true, queue, 8), 2);
 	TEST_WAIT(aw_suspended(w, t->pid) == 2);
 }
@@ -583,7 +583,7 @@ AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task)
 	assert_true(strlen(err.text) > 10);
 }
 
-/* Whoever held it as a part of its process could not give it back. */
+/* The holder of the process could not release a queue that became another task. */
 AMD_TEST(a_held_process_is_not_taken_apart)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who looks, and does not come back: a FIFO that nobody writes to stands for what never answers. It
+ * Readers that hang: a FIFO without a writer takes the place of a sysfs file that never answers. It
  * is where sysfs has the compute units that a process occupies.
  */
 #include "folder.h"
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Looks at this process: -1 as gp_amd_readers_run() says, if somebody may look at all. */
+/* Reads this process, with the result of gp_amd_readers_run(). There must be a free reader. */
 static int look(struct gp_amd_readers *readers, bool at_fifo)
 {
 	struct gp_amd_reading *g = gp_amd_readers_room(readers, 1);

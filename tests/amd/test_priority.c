@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `priority` with the real engine, in real time, on the emulator: how soon latency-critical work
- * has the device, who is held and who is not, and what may be known of whom.
+ * has the device, which tasks are held, and what is known of each.
  */
 #include "scheduler.h"
 #include "timing.h"
@@ -30,7 +30,7 @@ static struct kfd_load *start_be(struct amd_world *w, const char *queues)
 	return aw_load(w, "--queues", queues, "--steps", "50");
 }
 
-/* Forgets the requests so far. */
+/* Discards the latencies of earlier requests. */
 static void drain(const struct kfd_load *lc)
 {
 	struct pollfd p = {.fd = lc->out, .events = POLLIN};
@@ -107,7 +107,7 @@ AMD_TEST_ON(it_takes_it_from_several, mi250)
 	latency_critical_work_comes_first(w, "200", 3, "3");
 }
 
-/* Where nobody counts compute units: as long as work that was taken is believed to run. */
+/* GPUs without a count of occupied compute units: work is assumed to run for a fixed time. */
 AMD_TEST_ON(a_short_request_takes_the_device, navi31_old)
 {
 	latency_critical_work_comes_first(w, "50", 1, "9");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what: no driver, an old one, one that may not be opened, another user's process, one's
- * own, and one in a pid namespace. Each has its errno and a sentence that says what to do.
+ * Access rights: no driver, an old driver, a device file without permission, another user's
+ * process, the caller's own process, and one in a pid namespace. Each case has its errno and a
+ * sentence that says what to do.
  */
 #include <sched.h>
 #include <sys/prctl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One session with one process: what kfdtest expects of the driver (AttachToSpawnedProcess,
- * AttachToRunningProcess, SuspendQueues), through our code; who traces whom meanwhile; and who
- * cannot be attached to.
+ * AttachToRunningProcess, SuspendQueues), through our code; which process is traced meanwhile;
+ * and processes that cannot be attached to.
  */
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -202,7 +202,7 @@ AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi25
 	assert_int_equal(aw_process(w, t->pid, "suspended_count"), 0);
 }
 
-/* Its number and its ring may be the same as those of one that was suspended. */
+/* Its id and its ring may be the same as those of a suspended queue. */
 AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250, navi31)
 {
 	struct target *t = aw_target_with(w, 1);

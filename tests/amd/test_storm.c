@@ -24,7 +24,7 @@
 
 /* What the tool tells, also after it was killed. */
 struct report {
-	uint64_t cycles;  /* a hold of a process that came to pass, and its end */
+	uint64_t cycles;  /* completed holds of a process, with their release */
 	uint64_t refused; /* because the process was ending */
 	int unexpected;   /* an error that has no reason here */
 	char sentence[256];
@@ -232,8 +232,9 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Its result is right. One whose debugger is killed while it tells that its runtime ends waits in
- * the driver until a signal comes: that is the driver's own way, and counted.
+ * The load ends with the right result. If its debugger is killed while the load announces the end
+ * of its runtime, the load waits in the driver until a signal comes. The driver does so, too; such
+ * signals are counted.
  */
 static void end_load(struct storm *s, unsigned i)
 {
@@ -271,7 +272,7 @@ static void all_go_on(struct storm *s)
 
 	for (unsigned i = 0; i < LOADS; i++)
 		before[i] = aw_sum(s->w, s->load[i].pid, "executed");
-	emulator_sleep_ms(60);                /* a packet, and a little */
+	emulator_sleep_ms(60);               /* a packet, and a little */
 	for (unsigned i = 0; i < LOADS; i++) /* with a new queue it may be less */
 		TEST_WAIT(aw_sum(s->w, s->load[i].pid, "executed") != before[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who works, as the watch sees it from outside: a program does one thing at a time, and what is
- * known of it afterwards is compared with what it does.
+ * Activity as it is seen from outside: a program does one thing at a time, and the observation
+ * afterwards is compared with what it does.
  */
 #include "amd_world.h"
 

@@ -222,7 +222,7 @@ KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 	TEST_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
 	gp_undo_keeper(w->undo, &before);
 	emulator_sleep_ms(1000);
-	assert_true(kw_is_held(w, held)); /* without effect so far */
+	assert_true(kw_is_held(w, held)); /* no effect yet */
 	TEST_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
 	/* The call is given up, the driver returns, and the call is repeated. */

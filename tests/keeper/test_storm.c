@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scheduler, keeper and targets are killed, stopped and restarted at random moments, in every
- * order. Whatever happened, soon after the last restart what should be held is held, by who lives
- * and with a record, everything else runs, and nothing is left: no record, no file, no process.
+ * order. Soon after the last restart, the right task is held by a living owner and has a record.
+ * All others run, and no other record, file or process is left.
  *
  * 17 rounds on each of three machines, and no new round after 12 s; 350 with GPREEMPT_SOAK.
  * The seed is printed; the first argument replaces it.

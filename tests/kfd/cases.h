@@ -27,8 +27,8 @@
 
 enum {
 	NEEDS_GPU = 1,      /* queues: the emulator only */
-	NEEDS_NO_GPU = 2,   /* the answer is another one where there is a GPU */
-	NEEDS_NEW_RULE = 4, /* who has enabled may go on without a ptrace link: since 6.12.103 */
+	NEEDS_NO_GPU = 2,   /* the answer differs if there is a GPU */
+	NEEDS_NEW_RULE = 4, /* a debugger needs no ptrace link after ENABLE: since 6.12.103 */
 	NEEDS_OLD_RULE = 8, /* every operation but DISABLE needs the link */
 	NEEDS_NO_HWS = 16,  /* the driver was loaded with sched_policy=2 */
 	NEEDS_SYSFS = 32,
@@ -118,7 +118,7 @@ long trap_op(pid_t pid, uint32_t op); /* with nothing but zeros */
 long enable_with(pid_t pid, uint64_t exceptions, int fd, void *info, uint32_t *size);
 int notify_fd(void);  /* the writing end of this process's pipe for events */
 long dots_seen(void); /* takes and counts what was written to it */
-/* One more or less: at most so long is waited for the first one. -EPIPE: nobody has it open. */
+/* Waits at most `ms` for the first dot. -EPIPE: the pipe has no writer. */
 long wait_for_dots(int ms);
 long send_event(pid_t pid, uint64_t exceptions);
 long query_event(pid_t pid, uint64_t clear, uint64_t *raised);
@@ -148,7 +148,7 @@ long catch_signal(long number); /* with a handler, so that it interrupts */
 /* Peers, threads. */
 
 #define RUNTIME_R_DEBUG 0x1234567800ull /* what set_runtime() gives */
-#define NOBODY          65534
+#define NOBODY          65534           /* the user `nobody` */
 
 struct peer peer_start_none(void); /* no process */
 struct peer peer_start_plain(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may call, with which number and how many bytes. */
+/* Dispatch of ioctls: caller, number, and size of the argument. */
 #include <sys/socket.h>
 
 #include "cases.h"

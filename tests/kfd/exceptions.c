@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: which are reported, to whom, and until when. The runtime's are those that need no GPU. */
+/* Events: which are reported to which debugger, and until when. Events of the runtime need no GPU.
+ */
 #include "cases.h"
 
 #define RUNTIME      KFD_EC_PROCESS_RUNTIME
@@ -27,7 +28,7 @@ static long subscribe(pid_t pid, uint64_t exceptions)
 	return trap(&args);
 }
 
-/* A target whose EC_PROCESS_RUNTIME is raised; it goes on at once. */
+/* A target with a raised EC_PROCESS_RUNTIME; it does not wait for an answer. */
 static struct peer start_raised(uint64_t subscribed)
 {
 	struct peer p = peer_start_seized();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders in sysfs: what is made again under an old name has a number that nobody had before. */
+/* Folders in sysfs: an object that is created again under an old name has a new inode number. */
 #include <linux/sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -63,7 +63,7 @@ PEER_CASE(attach_to_spawned_process, plain, "7", 0,
 	peer_ask(&p, set_runtime, 0);
 	say_handshake(&p);
 	say_answer(disable(p.pid));
-	kill(p.pid, SIGSTOP); /* only who is stopped can be let go */
+	kill(p.pid, SIGSTOP); /* ptrace detaches from a stopped process only */
 	waitpid(p.pid, &status, 0);
 	say_answer(ptrace(PTRACE_DETACH, p.pid, NULL, NULL));
 	peer_ask(&p, exit_normally, 0);

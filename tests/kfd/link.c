@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who counts as a debugger: the thread that traces the target's leader, and who enabled before. */
+/* The debugger is the thread that traces the target's leader, or the process that enabled before.
+ */
 #include <sys/ptrace.h>
 
 #include "cases.h"
@@ -120,7 +121,7 @@ PEER_CASE(target_ends_its_session, debugged, "2.1", 0, "0 EALREADY 0 EINVAL")
 	say_answer(count_queues(p.pid));
 }
 
-/* Who debugs itself is not closed to others: the tracer shares the session. */
+/* A process that debugs itself can be traced: the tracer shares the session. */
 PEER_CASE(tracer_of_one_that_debugs_itself, seized, "2.1", 0, "0 EALREADY 0 0 EINVAL")
 {
 	say_answer(peer_call(&p, enable, p.pid));

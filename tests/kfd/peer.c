@@ -12,8 +12,8 @@
 
 #include "cases.h"
 
-#define BLOCKED_MS 200   /* no answer for so long: it waits */
-#define ANSWER_MS  30000 /* no answer for so long: it hangs */
+#define BLOCKED_MS 200   /* without an answer for this time, the peer waits */
+#define ANSWER_MS  30000 /* without an answer for this time, the peer hangs */
 #define SOON_MS    10000
 
 struct request {

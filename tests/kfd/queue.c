@@ -7,7 +7,7 @@
 #define QUEUES   64
 #define GPUS     4
 #define DONE_S   60 /* for what must come */
-#define STEPS    10 /* of a packet: 1 ms where nobody says otherwise */
+#define STEPS    10 /* of a packet: 1 ms by default */
 #define ALL_SEEN 1024
 
 static struct load_queue queues[QUEUES];

@@ -270,7 +270,7 @@ PEER_CASE(order_of_events, seen_queue, "4", NEEDS_GPU,
 	say_event(p.pid, UINT64_MAX);
 }
 
-/* Nobody is told of what was there before; subscribing again does tell. */
+/* Earlier events are not notified; subscribing again notifies them. */
 PEER_CASE(pending_events_at_enable, seized, "2.3", NEEDS_GPU, "dots=0 " NEW_QUEUE "0 dots=1")
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_SET_EXCEPTIONS_ENABLED};

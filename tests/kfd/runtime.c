@@ -125,7 +125,7 @@ PEER_CASE(stray_events_outlive_the_session, debugged, "2.4", 0, "0")
 	say_answer(peer_call(&p, set_runtime, ENABLED));
 }
 
-/* The state is the new one already, and nobody holds the target's lock. */
+/* The state has changed already, and the target's lock is free. */
 KFD_CASE(operations_while_it_waits, "2.4", NEEDS_NEW_RULE, "0 0")
 {
 	struct peer p = start_waiting(ENABLED);

@@ -72,7 +72,7 @@ KFD_CASE(update_stops_and_starts, "1.3", NEEDS_GPU, "0 stands 0 right 0 stands 0
 	say("%s", work_is_right(id) ? "right" : "wrong");
 }
 
-/* Nobody waits, as one does for a debugger that has it suspended. */
+/* DESTROY_QUEUE does not wait, as it would for a queue that a debugger has suspended. */
 KFD_CASE(destroyed_while_at_0_percent, "1.3", NEEDS_GPU, "0 0 EFAULT")
 {
 	long id = must("queue", make_queue(AQL));

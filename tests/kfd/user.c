@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debugger and target of different users: only the ptrace link asks who they are. */
+/* Debugger and target of different users: only ptrace checks users. */
 #include "cases.h"
 
 static struct peer start_nobody(void)

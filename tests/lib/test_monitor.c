@@ -130,7 +130,7 @@ LIB_TEST(a_steady_process_is_stable)
 	gpreempt_history_free(&history);
 }
 
-/* A program that makes and destroys queues when it is told, and the number of samples so far. */
+/* A program that creates and destroys queues on command, and the number of samples. */
 struct changing {
 	struct target target;
 	unsigned samples;

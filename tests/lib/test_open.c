@@ -2,8 +2,6 @@
 /* Handles: processes that can be opened, access rights, and the messages of failures. */
 #include "lib_world.h"
 
-#define NOBODY 65534
-
 static int open_why(pid_t pid, unsigned flags, char why[256])
 {
 	struct gpreempt *g = (struct gpreempt *)&g;
@@ -84,7 +82,7 @@ static int as_nobody(pid_t pid, int (*try)(pid_t pid))
 	pid_t child = fork();
 
 	if (!child) {
-		if (setgid(NOBODY) || setuid(NOBODY))
+		if (setgid(TEST_NOBODY) || setuid(TEST_NOBODY))
 			_exit(99);
 		_exit(-try(pid));
 	}
@@ -115,7 +113,7 @@ LIB_TEST(others_processes_are_not_for_everybody)
 	int r = as_nobody(load->pid, try_to_hold);
 
 	if (r != -EPERM && r != -EACCES)
-		fail_msg("nobody got %d", r);
+		fail_msg("user nobody got %d", r);
 	assert_int_equal(lw_held(w, load->pid), 0);
 }
 

@@ -61,7 +61,7 @@ struct gp_observation gw_look(struct gpu_world *w, uint32_t handle);
 /* The observation once nothing is under way, and the task is known. */
 struct gp_observation gw_settled(struct gpu_world *w, uint32_t handle);
 
-/* An action on a process that was attached to, and whose state is known. */
+/* An action on an attached process with a known state. */
 struct gp_action gw_settled_action(struct gpu_world *w, pid_t pid, uint32_t slice_us);
 
 /* Starts `n` loads, with an action on each of them. */
@@ -76,7 +76,7 @@ struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t 
 /* A slice of 1 us, and a hold. */
 void gw_slice_and_hold(struct gpu_world *w, uint32_t handle);
 
-/* GPU time that the process's compute groups had so far. */
+/* GPU time of the process's compute groups up to now. */
 static inline uint64_t gw_run_ns(struct gpu_world *w, pid_t pid)
 {
 	return emu_group_sum(&w->emu, pid, "run_ns");
@@ -85,7 +85,7 @@ static inline uint64_t gw_run_ns(struct gpu_world *w, pid_t pid)
 bool gw_makes_progress(struct gpu_world *w, pid_t pid);
 bool gw_state_has(struct gpu_world *w, const char *text);
 
-/* Who is seen. */
+/* Tasks that are seen. */
 
 /* The task that is all of this process, or 0. */
 bool gw_sees(struct gpu_world *w, pid_t pid, struct gp_seen *out);

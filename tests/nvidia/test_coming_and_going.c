@@ -46,7 +46,7 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	hand_client(hand);
 	begin_ns = gw_now();
 	hand_group(hand, 0x5c000010, 1);
-	emulator_sleep_ms(50); /* long enough for somebody who is too quick */
+	emulator_sleep_ms(50); /* long enough for a back end that is too quick */
 	hand_slice(hand, 0x5c000010, 2048);
 	return gw_now() - begin_ns;
 }
@@ -61,7 +61,8 @@ GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
 	while (begin_as_cuda_does(&hand) > 90 * GP_NS_PER_MS)
-		hand_stop(&hand); /* a machine with so much to do: nobody waits for it so long */
+		hand_stop(
+			&hand); /* the machine is too busy: the back end would not wait this long */
 	TEST_WAIT(gw_sees(w, hand.pid, &seen));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	TEST_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
@@ -157,7 +158,7 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* Nobody waits for a load's child: it goes with the test, failed or not. */
+/* A load's child is not waited for: it is killed at the end of the test. */
 static pid_t left_child;
 
 static int kill_left_child(void **state)
@@ -180,7 +181,7 @@ TEST_WITH(processes_that_share_a_file_are_one_task, gw_set_up, kill_left_child)
 	gw_open(w);
 	TEST_WAIT(gw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
-	/* Whoever asks for the child means the same task. */
+	/* The child's pid finds the same task. */
 	assert_int_equal(gp_gpu_find(w->gpu, child, &seen, NULL), 0);
 	assert_int_equal(seen.pid, load->pid);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
@@ -207,7 +208,7 @@ TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_ch
 	o = gw_settled(w, handle);
 	assert_true(o.held);
 	assert_int_equal(o.slice_us, 1);
-	/* The emulator, as RM, keeps the name of who made the client. */
+	/* The emulator, as RM, keeps the pid of the process that created the client. */
 	assert_int_equal(emu_groups_held(&w->emu, parent), 1);
 	gp_gpu_detach(w->gpu, handle);
 	TEST_WAIT(!emu_groups_held(&w->emu, parent));
@@ -226,7 +227,8 @@ GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 	load = gw_load(w);
 	hand_tell(other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load->pid});
 	gw_open(w);
-	gp_gpu_scan(w->gpu, gw_now(), NULL, 0); /* everybody was looked at: both have the file */
+	gp_gpu_scan(w->gpu, gw_now(), NULL,
+		    0); /* all processes were examined: both have the file */
 	hand_tell(other, (struct hand_order){.call = HAND_GIVE_BACK});
 	TEST_WAIT(gw_sees(w, load->pid, &seen));
 	assert_int_equal(seen.pid, load->pid);

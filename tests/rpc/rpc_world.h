@@ -9,7 +9,7 @@
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
- *     toil      takes 2 ms of everybody's time
+ *     toil      blocks the server for 2 ms
  *     most_toils  how many there were between two beats of a timer since it was asked last
  *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
  *
@@ -47,7 +47,7 @@ struct world {
 	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
 	unsigned hints, emitted, tickets;
-	unsigned toils, most_toils; /* since the last beat of a timer that comes before clients */
+	unsigned toils, most_toils; /* since the last run of a timer with priority over clients */
 	bool heartbeats;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nobody can read: an error reply or a clean close, whatever comes and however it is cut; and
- * a client beside is answered all the time.
+ * Invalid input gets an error reply or a clean close, however it is split; and another client is
+ * answered all the time.
  */
 #include "support/test.h"
 
@@ -36,11 +36,11 @@ static const struct {
 	{P, "/* c */ {}"},
 	{P, "\xef\xbb\xbf{}"},               /* a byte order mark */
 	{P, "{\"a\":\"\xff\"}"},             /* not UTF-8 */
-	{P, "{\"a\":\"\xc0\x80\"}"},         /* ... a longer form */
-	{P, "{\"\xed\xa0\x80\":1}"},         /* ... half a pair */
+	{P, "{\"a\":\"\xc0\x80\"}"},         /* not UTF-8: a longer form */
+	{P, "{\"\xed\xa0\x80\":1}"},         /* not UTF-8: half a pair */
 	{P, "{\"a\":\"\x01\"}"},             /* a control character */
 	{P, "{\"a\":\"\\u0000\"}"},          /* a zero byte in a value */
-	{P, HEAD ",\"params\\u0000\":{}}"},  /* ... and in a key */
+	{P, HEAD ",\"params\\u0000\":{}}"},  /* a zero byte in a key */
 	{P, "{\"a\":18446744073709551616}"}, /* 2^64 */
 	{P, "{\"a\":-9223372036854775809}"}, /* -2^63 - 1 */
 	{P, "{\"a\":1e999}"},                /* infinite */
@@ -175,7 +175,7 @@ WORLD_TEST(any_bytes_are_survived)
 	await_counter(beside, "gone", 200);
 }
 
-/* The answer to what came before shows that the first part was read on its own. */
+/* The answer to the first request shows that the first part was read on its own. */
 WORLD_TEST(every_split_of_a_request_is_answered)
 {
 	for (size_t cut = 1; cut < strlen(request); cut++) {

@@ -103,7 +103,7 @@ WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 		raw_hear_result(much, 2);
 }
 
-/* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
+/* 48 clients with 24 lines of 2 ms each: sources with a higher priority do not wait for a round. */
 WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 {
 	int stalls = raw_connect(w->path), fd[48];

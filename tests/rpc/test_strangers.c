@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that are other users, or in other pid namespaces, and older kernels. */
-#include "support/test.h"
+#include "support/process.h"
 
 #include <grp.h>
 #include <linux/filter.h>
@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 
 #include "targets.h"
-
-#define NOBODY 65534
 
 /* In a child, where an assertion would go on with the next test. */
 #define CHECK(condition)                                                                \
@@ -49,10 +47,10 @@ WORLD_TEST(the_kernel_says_who_asks)
 		struct gp_client *client;
 		struct gp_error err = {0};
 
-		CHECK(!setgroups(3, groups) && !setgid(NOBODY) && !setuid(NOBODY));
+		CHECK(!setgroups(3, groups) && !setgid(TEST_NOBODY) && !setuid(TEST_NOBODY));
 		CHECK(!gp_client_connect(w->path, &client, &err));
 		CHECK(!ask_target(client, NULL, &result, &err));
-		CHECK(number(result, "uid") == NOBODY && number(result, "groups") == 3);
+		CHECK(number(result, "uid") == TEST_NOBODY && number(result, "groups") == 3);
 		CHECK(number(result, "pid") == (uint64_t)getpid());
 		_exit(0);
 	}

@@ -44,7 +44,7 @@ static inline void pause_shortly(void)
 /* Waits until an expression is true. */
 #define WAIT_FOR(condition) TEST_WAIT_S(PATIENCE_NS / GP_NS_PER_S, condition)
 
-/* Starts a program whose first line is `ready`, and waits for that. Dies with the test. */
+/* Starts a program and waits for its first line, `ready`. The program dies with the test. */
 pid_t world_spawn(const char *const *argv);
 void world_start_server(struct world *w, const char *model, const char *activity,
 			const char *devices);

@@ -141,7 +141,7 @@ SIM_TEST(detach_undoes_what_was_done_and_nothing_else)
 	looker = world_attach(other, w->program[0]);
 	assert_true(world_look(other, looker).held);
 	gp_gpu_detach(other, looker);
-	/* Calls are done one after the other: when this is, so is what came before it. */
+	/* Calls are executed in order: when this call has ended, so have the earlier ones. */
 	gate = world_attach(other, w->program[1]);
 	world_act(other, gate, GP_SIMGPU_SLICE, 100);
 	looker = world_attach(other, w->program[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever dies: what was held stays held until its record puts it back, and a device whose server
- * is gone says so at once. */
+/* Deaths: a held task stays held until its record is replayed, and a device without its server
+ * reports that at once. */
 #include "simgpu_world.h"
 
 #include "hold/replay.h"

@@ -2,8 +2,6 @@
 /* All users may use a simulated GPU; only its owner and root may control it. */
 #include "simgpu_world.h"
 
-#define NOBODY 65534
-
 /* What `f` answers in a process of another user. */
 static int as_nobody(int (*f)(const struct world *w), const struct world *w)
 {
@@ -11,7 +9,7 @@ static int as_nobody(int (*f)(const struct world *w), const struct world *w)
 	pid_t pid = fork();
 
 	if (!pid) {
-		if (setgid(NOBODY) || setuid(NOBODY))
+		if (setgid(TEST_NOBODY) || setuid(TEST_NOBODY))
 			_exit(99);
 		_exit(-f(w));
 	}
@@ -92,8 +90,8 @@ SIM_TEST(root_controls_another_users)
 		skip();
 	world_kill(&w->server, SIGTERM);
 	/* The folder belongs to user `nobody` during the start. */
-	assert_int_equal(chown(w->folder, NOBODY, NOBODY), 0);
-	assert_int_equal(seteuid(NOBODY), 0);
+	assert_int_equal(chown(w->folder, TEST_NOBODY, TEST_NOBODY), 0);
+	assert_int_equal(seteuid(TEST_NOBODY), 0);
 	if (access(SIMGPU, X_OK)) { /* a build folder that others may not enter */
 		assert_int_equal(seteuid(0), 0);
 		skip();

@@ -131,7 +131,7 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /* Monotonic time. */
 uint64_t test_now_ns(void);
 
-/* Waits for the condition; a test whose condition does not come true within the seconds fails. */
+/* Waits for the condition. If it does not come true within the seconds, the test fails. */
 #define TEST_WAIT_S(seconds, condition)                                           \
 	do {                                                                      \
 		uint64_t until_ = test_now_ns() + (uint64_t)(seconds)*1000000000; \
