@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,6 @@
 
 #define START_TIMEOUT_MS 20000
 #define STOP_TIMEOUT_MS  60000
-#define WAIT_TIMEOUT_MS  20000
 
 void emulator_sleep_ms(unsigned ms)
 {
@@ -24,16 +24,6 @@ void emulator_sleep_ms(unsigned ms)
 
 	while (nanosleep(&time, &time) && errno == EINTR)
 		;
-}
-
-bool emulator_wait(bool (*is_so)(void *arg), void *arg)
-{
-	for (int i = 0; i < WAIT_TIMEOUT_MS / 5; i++) {
-		if (is_so(arg))
-			return true;
-		emulator_sleep_ms(5);
-	}
-	return is_so(arg);
 }
 
 void emulator_collect(char *words[EMULATOR_WORDS_MAX], char *program, va_list list)
@@ -116,6 +106,64 @@ int emulator_wait_end(pid_t pid)
 	return -1;
 }
 
+static int spawn_load(struct emulator_load *load, const char *program, va_list list)
+{
+	char *words[EMULATOR_WORDS_MAX], path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", program);
+	emulator_collect(words, path, list);
+	return emulator_spawn(words, SIGKILL, &load->pid, &load->out);
+}
+
+int emulator_load_spawn(struct emulator_load *load, const char *program, ...)
+{
+	va_list list;
+	int result;
+
+	va_start(list, program);
+	result = spawn_load(load, program, list);
+	va_end(list);
+	return result;
+}
+
+int emulator_load_start(struct emulator_load *load, const char *program, ...)
+{
+	va_list list;
+	int result;
+
+	va_start(list, program);
+	result = spawn_load(load, program, list);
+	va_end(list);
+	if (!result)
+		result = emulator_wait_ready(load->out);
+	if (result)
+		emulator_load_kill(load);
+	return result;
+}
+
+int emulator_load_wait(struct emulator_load *load)
+{
+	int status = emulator_wait_end(load->pid);
+
+	close(load->out);
+	load->pid = 0;
+	return status;
+}
+
+int emulator_load_stop(struct emulator_load *load)
+{
+	kill(load->pid, SIGTERM);
+	return emulator_load_wait(load);
+}
+
+void emulator_load_kill(struct emulator_load *load)
+{
+	if (load->pid <= 0)
+		return;
+	kill(load->pid, SIGKILL);
+	emulator_load_wait(load);
+}
+
 static int start_in(char **words, char *dir, pid_t *pid)
 {
 	int out = -1, n = 0, result;
@@ -163,12 +211,15 @@ int emulator_stop(const char *dir, pid_t *pid)
 	return status ? -1 : 0;
 }
 
-int emulator_control(const char *dir, const char *format, va_list list)
+int emulator_control(const char *dir, const char *format, ...)
 {
 	char path[128], text[256];
-	int length = vsnprintf(text, sizeof(text), format, list);
-	int fd, result = 0;
+	int length, fd, result = 0;
+	va_list list;
 
+	va_start(list, format);
+	length = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
 	snprintf(path, sizeof(path), "%s/control", dir);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -244,4 +295,34 @@ bool emulator_number(const char *line, const char *name, uint64_t *value)
 	at += strlen(key);
 	*value = *at == 't' ? 1 : strtoull(at, NULL, 10);
 	return true;
+}
+
+static bool has(const char *line, const char *key, uint64_t wanted)
+{
+	uint64_t value;
+
+	return !key || (emulator_number(line, key, &value) && value == wanted);
+}
+
+static void look_at(const char *line, void *arg)
+{
+	struct emulator_search *search = arg;
+	uint64_t value;
+
+	if (!has(line, search->key, search->wanted) ||
+	    !has(line, search->second, search->wanted_second))
+		return;
+	if (search->field && emulator_number(line, search->field, &value)) {
+		search->sum += value;
+		if (search->first == UINT64_MAX)
+			search->first = value;
+	}
+	search->lines++;
+}
+
+struct emulator_search emulator_find(const char *dir, struct emulator_search search)
+{
+	search.first = UINT64_MAX;
+	emulator_each_line(dir, look_at, &search);
+	return search;
 }

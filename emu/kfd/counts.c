@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How often what happened: the file `counts`. */
-#include <string.h>
-
 #include "kfd.h"
 
 #define MAX_COUNTS 128u

@@ -6,10 +6,6 @@
  * from there. The read pointer moves when a packet is taken, not when it ends: one that runs cannot
  * be seen in the pointers.
  */
-#include <errno.h>
-#include <time.h>
-
-#include "base/clock.h"
 #include "kfd.h"
 
 #define SAVED_WAVES     64u

@@ -3,8 +3,6 @@
  * CRIU_OP: of what checkpointing needs only the part that stops and starts a process's queues. The
  * file may be a copy of the target's, used by its tracer.
  */
-#include <errno.h>
-
 #include "kfd.h"
 
 #define CAP_SYS_ADMIN          21

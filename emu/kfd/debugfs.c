@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dumps of debugfs: descriptors of queues as dwords, without a word about what they mean. */
-#include <string.h>
-
 #include "kfd.h"
 
 #define SDMA_DWORDS 128u

@@ -3,8 +3,6 @@
  * The driver's queue manager: what is on the hardware. HWS can only take everything off a device
  * and map a new list; MES takes and gives single queues.
  */
-#include <errno.h>
-
 #include "kfd.h"
 
 struct queue *device_next(const struct device *d, const struct queue *q)

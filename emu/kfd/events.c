@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exceptions: bits of queues, devices and the process, and the debugger's pipe. */
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "kfd.h"
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file `control`: what goes wrong on purpose, how long things take, which driver this is. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
 #include "kfd.h"
 
 #define MAX_RULES 32u
-#define MAX_WORDS 8
 
 enum rule_kind {
 	KIND_NONE,
@@ -79,44 +73,13 @@ struct fault fault_take(const char *name, pid_t caller)
 	return fault;
 }
 
-static bool parse_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return !*end && !errno;
-}
-
-/* 5 or 5us, 5ms, 5s: without a unit it is us. */
-static bool parse_time(const char *text, uint64_t *ns)
-{
-	uint64_t value;
-	char *unit;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	value = strtoull(text, &unit, 10);
-	if (!*unit || !strcmp(unit, "us"))
-		*ns = value * GP_NS_PER_US;
-	else if (!strcmp(unit, "ms"))
-		*ns = value * GP_NS_PER_MS;
-	else if (!strcmp(unit, "s"))
-		*ns = value * GP_NS_PER_S;
-	else
-		return false;
-	return true;
-}
-
 static struct device *parse_device(const char *text)
 {
 	uint64_t index;
 
 	if (!text)
 		return &kfd.device[0];
-	if (!parse_number(text, &index) || index >= kfd.ndevices)
+	if (!control_number(text, &index) || index >= kfd.ndevices)
 		return NULL;
 	return &kfd.device[index];
 }
@@ -125,17 +88,35 @@ static struct process *parse_process(const char *text)
 {
 	uint64_t pid;
 
-	return parse_number(text, &pid) ? process_find((pid_t)pid) : NULL;
+	return control_number(text, &pid) ? process_find((pid_t)pid) : NULL;
 }
 
-static int add_rule(char **word, enum rule_kind kind)
-{
-	struct fault_rule rule = {.kind = kind, .count = 1};
-	bool parsed = kind == KIND_DELAY ? parse_time(word[2], &rule.value)
-					 : parse_number(word[2], &rule.value);
+/* The kinds of rules, as commands. */
+static const struct {
+	const char *name;
+	enum rule_kind kind;
+} kinds[] = {{"errno", KIND_ERRNO},           {"delay", KIND_DELAY},
+	     {"kill_on", KIND_KILL},          {"ignore", KIND_IGNORE},
+	     {"late_errno", KIND_LATE_ERRNO}, {"result", KIND_RESULT},
+	     {"out_count", KIND_OUT_COUNT},   {"out_size", KIND_OUT_SIZE}};
 
-	if (!word[1] || !parsed || (word[3] && !parse_number(word[3], &rule.count)) ||
-	    (word[3] && word[4] && !parse_number(word[4], &rule.after)) || !rule.count)
+static enum rule_kind kind_of(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(kinds[i].name, name) != 0)
+		i++;
+	return kinds[i].kind;
+}
+
+static int add_rule(char **word)
+{
+	struct fault_rule rule = {.kind = kind_of(word[0]), .count = 1};
+	bool parsed = rule.kind == KIND_DELAY ? control_time(word[2], GP_NS_PER_US, &rule.value)
+					      : control_number(word[2], &rule.value);
+
+	if (!word[1] || !parsed || (word[3] && !control_number(word[3], &rule.count)) ||
+	    (word[3] && word[4] && !control_number(word[4], &rule.after)) || !rule.count)
 		return -EINVAL;
 	snprintf(rule.name, sizeof(rule.name), "%s", word[1]);
 	for (size_t i = 0; i < MAX_RULES; i++)
@@ -151,7 +132,7 @@ static int fail_preemption(char **word)
 	struct device *d = parse_device(word[2]);
 	uint64_t count;
 
-	if (!d || !parse_number(word[1], &count))
+	if (!d || !control_number(word[1], &count))
 		return -EINVAL;
 	d->fail_cycles = (uint32_t)count;
 	return 0;
@@ -161,21 +142,23 @@ static int fail_preemption(char **word)
 static int reset(char **word)
 {
 	struct device *d = parse_device(word[1]);
+	bool begin;
 
-	if (!d || !word[2] || (strcmp(word[2], "begin") != 0 && strcmp(word[2], "end") != 0))
+	if (!d || !control_choice(word[2], "end", "begin", &begin))
 		return -EINVAL;
-	device_reset(d, word[2][0] == 'b');
+	device_reset(d, begin);
 	return 0;
 }
 
-static int evict(char **word, bool restore)
+/* evict PID and restore PID */
+static int evict(char **word)
 {
 	struct process *p = parse_process(word[1]);
 
 	if (!p)
 		return -ESRCH;
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
-		(restore ? device_restore : device_evict)(&kfd.device[i], p);
+		(word[0][0] == 'r' ? device_restore : device_evict)(&kfd.device[i], p);
 	process_put(p);
 	return 0;
 }
@@ -188,7 +171,7 @@ static int hold_mutex(char **word)
 
 	if (!p)
 		return -ESRCH;
-	if (parse_time(word[2], &ns)) {
+	if (control_time(word[2], GP_NS_PER_US, &ns)) {
 		p->held_until_ns = kfd_now_ns() + ns;
 		process_put(p);
 		return 0;
@@ -204,7 +187,7 @@ static int set_runtime_state(char **word)
 
 	if (!p)
 		return -ESRCH;
-	if (parse_number(word[2], &state) && state <= KFD_RUNTIME_ERROR)
+	if (control_number(word[2], &state) && state <= KFD_RUNTIME_ERROR)
 		p->runtime.runtime_state = (uint32_t)state;
 	process_put(p);
 	return 0;
@@ -231,115 +214,99 @@ static int set_vram(char **word)
 
 	if (!p)
 		return -ESRCH;
-	for (uint32_t i = 0; i < kfd.ndevices && parse_number(word[2], &bytes); i++)
+	for (uint32_t i = 0; i < kfd.ndevices && control_number(word[2], &bytes); i++)
 		p->on[i].vram = bytes;
 	process_put(p);
 	return 0;
 }
 
-static int set_rule(const char *text)
+static int set_rule(char **word)
 {
-	if (!text || (strcmp(text, "old") != 0 && strcmp(text, "new") != 0))
+	bool old;
+
+	if (!control_choice(word[1], "new", "old", &old))
 		return -EINVAL;
-	kfd.rule = *text == 'o' ? RULE_OLD : RULE_NEW;
+	kfd.rule = old ? RULE_OLD : RULE_NEW;
 	return 0;
 }
 
-static int set_version(const char *text)
+static int set_version(char **word)
 {
-	return text && sscanf(text, "%u.%u", &kfd.major, &kfd.minor) == 2 ? 0 : -EINVAL;
+	return word[1] && sscanf(word[1], "%u.%u", &kfd.major, &kfd.minor) == 2 ? 0 : -EINVAL;
 }
 
-static int set_policy(const char *text)
+static int set_policy(char **word)
 {
 	uint64_t value;
 
-	if (!parse_number(text, &value) || value > 2)
+	if (!control_number(word[1], &value) || value > 2)
 		return -EINVAL;
 	kfd.sched_policy = (uint32_t)value;
 	return 0;
 }
 
-static int set_time(const char *text, uint64_t *ns)
+static int set_suspend_time(char **word)
 {
-	return parse_time(text, ns) ? 0 : -EINVAL;
+	return control_time(word[1], GP_NS_PER_US, &kfd.suspend_ns) ? 0 : -EINVAL;
 }
 
-static int clear_faults(void)
+static int set_resume_time(char **word)
 {
+	return control_time(word[1], GP_NS_PER_US, &kfd.resume_ns) ? 0 : -EINVAL;
+}
+
+static int wake(char **word)
+{
+	(void)word;
+	kfd.wakes++;
+	return 0;
+}
+
+static int clear_faults(char **word)
+{
+	(void)word;
 	memset(rules, 0, sizeof(rules));
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
 		kfd.device[i].fail_cycles = 0;
 	return 0;
 }
 
-static int obey_setting(char **word)
+static int reset_counts(char **word)
 {
-	if (!strcmp(word[0], "rule"))
-		return set_rule(word[1]);
-	if (!strcmp(word[0], "version"))
-		return set_version(word[1]);
-	if (!strcmp(word[0], "sched_policy"))
-		return set_policy(word[1]);
-	if (!strcmp(word[0], "suspend_us"))
-		return set_time(word[1], &kfd.suspend_ns);
-	if (!strcmp(word[0], "resume_us"))
-		return set_time(word[1], &kfd.resume_ns);
-	if (!strcmp(word[0], "runtime_state"))
-		return set_runtime_state(word);
-	if (!strcmp(word[0], "gws"))
-		return set_gws(word);
-	if (!strcmp(word[0], "vram"))
-		return set_vram(word);
-	return -EINVAL;
-}
-
-static int obey(char **word)
-{
-	static const struct {
-		const char *name;
-		enum rule_kind kind;
-	} kinds[] = {{"errno", KIND_ERRNO},           {"delay", KIND_DELAY},
-		     {"kill_on", KIND_KILL},          {"ignore", KIND_IGNORE},
-		     {"late_errno", KIND_LATE_ERRNO}, {"result", KIND_RESULT},
-		     {"out_count", KIND_OUT_COUNT},   {"out_size", KIND_OUT_SIZE}};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(word[0], kinds[i].name))
-			return add_rule(word, kinds[i].kind);
-	if (!strcmp(word[0], "preempt_timeout"))
-		return fail_preemption(word);
-	if (!strcmp(word[0], "reset"))
-		return reset(word);
-	if (!strcmp(word[0], "evict"))
-		return evict(word, false);
-	if (!strcmp(word[0], "restore"))
-		return evict(word, true);
-	if (!strcmp(word[0], "hold_mutex"))
-		return hold_mutex(word);
-	if (!strcmp(word[0], "wake"))
-		return kfd.wakes++, 0;
-	if (!strcmp(word[0], "clear_faults"))
-		return clear_faults();
-	if (!strcmp(word[0], "reset_counts"))
-		return count_reset(), 0;
-	return obey_setting(word);
+	(void)word;
+	count_reset();
+	return 0;
 }
 
 int control_line(char *line)
 {
-	char *word[MAX_WORDS + 1] = {0}, *rest = NULL;
-	int count = 0, result;
+	static const struct control_command commands[] = {
+		{"errno", add_rule},
+		{"delay", add_rule},
+		{"kill_on", add_rule},
+		{"ignore", add_rule},
+		{"late_errno", add_rule},
+		{"result", add_rule},
+		{"out_count", add_rule},
+		{"out_size", add_rule},
+		{"preempt_timeout", fail_preemption},
+		{"reset", reset},
+		{"evict", evict},
+		{"restore", evict},
+		{"hold_mutex", hold_mutex},
+		{"wake", wake},
+		{"clear_faults", clear_faults},
+		{"reset_counts", reset_counts},
+		{"rule", set_rule},
+		{"version", set_version},
+		{"sched_policy", set_policy},
+		{"suspend_us", set_suspend_time},
+		{"resume_us", set_resume_time},
+		{"runtime_state", set_runtime_state},
+		{"gws", set_gws},
+		{"vram", set_vram},
+		{0},
+	};
 
-	for (char *w = strtok_r(line, " \t\n", &rest); w; w = strtok_r(NULL, " \t\n", &rest)) {
-		if (count == MAX_WORDS)
-			return -EINVAL;
-		word[count++] = w;
-	}
-	if (!count || word[0][0] == '#')
-		return 0;
-	kfd_lock();
-	result = obey(word);
-	kfd_unlock();
-	return result;
+	return control_run(line, commands, kfd_lock, kfd_unlock);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an ioctl's number to what runs it, as the driver's own dispatcher. */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 #include "kfd.h"
 

@@ -2,19 +2,28 @@
 /*
  * What the files of kfd-emu share: the driver's processes, queues and devices.
  *
- * One lock (kfd_lock) is held by whoever looks at any of it, never while somebody waits or time
- * passes. The driver's own locks, of a process and of a device's queue manager, are flags below
- * that: they are held over the time that hardware takes. Order: process, then device.
+ * One lock (kfd_lock) guards all of it. No thread holds it while it waits or while time passes. The
+ * driver's own locks, of a process and of a device's queue manager, are flags below that: they are
+ * held over the time that hardware takes. Order: process, then device.
  */
 #ifndef EMU_KFD_KFD_H
 #define EMU_KFD_KFD_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "emu/common/control.h"
 #include "emu/common/fuse_core.h"
 #include "gpu/amd/kfd_abi.h"
 #include "packet.h"

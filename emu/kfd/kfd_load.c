@@ -127,9 +127,8 @@ static bool is_over(const struct load_queue *q, uint64_t start_ns)
 	return true;
 }
 
-/* At most so many in one go: where a doorbell takes longer than a packet (on a machine that is
- * slow, under a sanitizer), the first queue would have room for ever, and SIGTERM nobody to see it.
- */
+/* At most DEPTH packets per call. If a doorbell takes longer than a packet (a slow machine, a
+ * sanitizer), the first queue would always have room, and SIGTERM would not be noticed. */
 static void fill_queues(int fd, struct load_queue *q)
 {
 	for (uint32_t i = 0; i < env.queues; i++)

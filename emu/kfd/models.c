@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPUs that can be emulated, and how large the driver makes their save areas. */
-#include <string.h>
-
 #include "kfd.h"
 
 #define PAGE 4096u

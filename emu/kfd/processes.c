@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* KFD processes: from the first open of the device (or a debugger's ENABLE) to their death. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "kfd.h"
 
@@ -145,8 +141,8 @@ static struct process *debugged_by(const struct process *p)
 }
 
 /*
- * First what it did to others. One whose ENABLE failed has no session to end, also where it took
- * the place of the debugger: then that session stays.
+ * Ends the sessions that the process has with others. If its ENABLE failed, it has no session to
+ * end, even if it replaced the debugger: that session stays.
  */
 static void let_go(struct process *p)
 {

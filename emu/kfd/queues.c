@@ -4,9 +4,6 @@
  * can be made without buffer objects: what is named must be mapped, not by a mapping of exactly its
  * size.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "kfd.h"
 
 #define USER_END      0x800000000000ull /* access_ok() */

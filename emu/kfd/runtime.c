@@ -3,8 +3,6 @@
  * RUNTIME_ENABLE: a ROCm program says that its runtime is there, or goes. A debugged one waits
  * until its debugger has answered.
  */
-#include <errno.h>
-
 #include "kfd.h"
 
 static bool is_answered(const void *arg)

@@ -11,15 +11,7 @@
 #include "kfd.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 struct kfd kfd = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A debug session: attaching to a process, and letting it go. */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "kfd.h"
 
 static void refresh(struct device *d)

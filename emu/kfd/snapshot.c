@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What there is: queues and devices of a target, and a process's own devices. */
-#include <errno.h>
-#include <string.h>
-
 #include "kfd.h"
 
 #define LDS_BASE     0x1000000000000ull

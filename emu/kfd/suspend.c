@@ -3,9 +3,6 @@
  * SUSPEND_QUEUES and RESUME_QUEUES. What happened to each queue stands in the array the caller
  * gave; the result is how many.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "kfd.h"
 
 struct ids {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands in the files that stand for sysfs. A process's have no newline, the topology's do. */
-#include "base/clock.h"
 #include "kfd.h"
 
 static void print_properties(const struct device *d, FILE *out)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DBG_TRAP: access checks in the driver's order, and the small operations. */
-#include <errno.h>
-
 #include "kfd.h"
 
 static bool needs_runtime(uint32_t op)

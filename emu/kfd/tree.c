@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder: which files there are, by name. A file's number says all about it. */
-#include <sys/stat.h>
-
 #include "kfd.h"
 
 /* As in sysfs, what is made again under an old name gets a new number: a process by its PASID, a

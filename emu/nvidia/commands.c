@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each control does once RM's checks are passed, and the table of them. */
-#include <string.h>
-
 #include "rm.h"
 
 const struct driver rm_drivers[] = {

@@ -3,13 +3,6 @@
  * RM_CONTROL: RM's checks in RM's order (control.c, rs_server.c and rs_resource.c of the open
  * kernel modules), up to the point where a command does what it is for.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/clock.h"
 #include "rm.h"
 
 #define UNKNOWN_PARAMS_MAX (1u << 20) /* of a command that RM does not know */

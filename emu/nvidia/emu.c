@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emu.h"
 
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "emu/common/emulator.h"
-
-void emu_sleep_ms(unsigned ms)
-{
-	emulator_sleep_ms(ms);
-}
-
-bool emu_wait(bool (*is_so)(void *arg), void *arg)
-{
-	return emulator_wait(is_so, arg);
-}
+const char emu_load_program[] = RM_LOAD;
 
 int emu_start(struct emu *emu, ...)
 {
@@ -41,138 +30,54 @@ int emu_stop(struct emu *emu)
 	return emulator_stop(emu->dir, &emu->pid);
 }
 
-int emu_control(const struct emu *emu, const char *format, ...)
+/* state.c writes one group on a line. Engine 1 computes. */
+static struct emulator_search find_groups(const struct emu *emu, pid_t pid, const char *field)
 {
-	va_list list;
-	int result;
-
-	va_start(list, format);
-	result = emulator_control(emu->dir, format, list);
-	va_end(list);
-	return result;
-}
-
-char *emu_state(const struct emu *emu)
-{
-	return emulator_state(emu->dir);
-}
-
-uint64_t emu_count(const struct emu *emu, const char *name)
-{
-	return emulator_count(emu->dir, name);
-}
-
-struct search {
-	uint64_t pid;
-	const char *field;
-	uint64_t sum;
-	uint32_t lines, held;
-};
-
-/* state.c writes one group on a line. */
-static void add_group(const char *line, void *arg)
-{
-	struct search *search = arg;
-	uint64_t pid, engine, value = 0;
-
-	if (!emulator_number(line, "engine", &engine) || !emulator_number(line, "pid", &pid) ||
-	    engine != 1 || pid != search->pid)
-		return;
-	search->lines++;
-	search->held += strstr(line, "\"held\":true") != NULL;
-	if (search->field && emulator_number(line, search->field, &value))
-		search->sum += value;
-}
-
-static void add_client(const char *line, void *arg)
-{
-	struct search *search = arg;
-
-	search->lines += strstr(line, "\"index\":") && strstr(line, "\"uid\":");
-}
-
-static void add_memory(const char *line, void *arg)
-{
-	struct search *search = arg;
-
-	if (!strncmp(line, "\"memory\":", 9))
-		emulator_number(line, "memory", &search->sum);
+	return emulator_find(emu->dir, (struct emulator_search){.key = "engine",
+								.wanted = 1,
+								.second = "pid",
+								.wanted_second = (uint64_t)pid,
+								.field = field});
 }
 
 uint32_t emu_groups(const struct emu *emu, pid_t pid)
 {
-	struct search search = {.pid = (uint64_t)pid};
-
-	emulator_each_line(emu->dir, add_group, &search);
-	return search.lines;
+	return find_groups(emu, pid, NULL).lines;
 }
 
 uint32_t emu_groups_held(const struct emu *emu, pid_t pid)
 {
-	struct search search = {.pid = (uint64_t)pid};
-
-	emulator_each_line(emu->dir, add_group, &search);
-	return search.held;
+	return (uint32_t)find_groups(emu, pid, "held").sum;
 }
 
 uint64_t emu_group_sum(const struct emu *emu, pid_t pid, const char *field)
 {
-	struct search search = {.pid = (uint64_t)pid, .field = field};
+	return find_groups(emu, pid, field).sum;
+}
 
-	emulator_each_line(emu->dir, add_group, &search);
-	return search.sum;
+static void add_client(const char *line, void *arg)
+{
+	*(uint32_t *)arg += strstr(line, "\"index\":") && strstr(line, "\"uid\":");
 }
 
 uint32_t emu_clients(const struct emu *emu)
 {
-	struct search search = {0};
+	uint32_t clients = 0;
 
-	emulator_each_line(emu->dir, add_client, &search);
-	return search.lines;
+	emulator_each_line(emu->dir, add_client, &clients);
+	return clients;
+}
+
+static void read_memory(const char *line, void *arg)
+{
+	if (!strncmp(line, "\"memory\":", 9))
+		emulator_number(line, "memory", arg);
 }
 
 uint64_t emu_memory(const struct emu *emu)
 {
-	struct search search = {0};
+	uint64_t bytes = 0;
 
-	emulator_each_line(emu->dir, add_memory, &search);
-	return search.sum;
-}
-
-int emu_load_start(struct emu_load *load, ...)
-{
-	char *words[EMULATOR_WORDS_MAX], program[] = RM_LOAD;
-	va_list list;
-	int result;
-
-	va_start(list, load);
-	emulator_collect(words, program, list);
-	va_end(list);
-	result = emulator_spawn(words, SIGKILL, &load->pid, &load->out);
-	if (!result)
-		result = emulator_wait_ready(load->out);
-	if (result)
-		emu_load_kill(load);
-	return result;
-}
-
-int emu_load_wait(struct emu_load *load)
-{
-	int status = emulator_wait_end(load->pid);
-
-	close(load->out);
-	load->pid = 0;
-	return status;
-}
-
-int emu_load_stop(struct emu_load *load)
-{
-	kill(load->pid, SIGTERM);
-	return emu_load_wait(load);
-}
-
-void emu_load_kill(struct emu_load *load)
-{
-	kill(load->pid, SIGKILL);
-	emu_load_wait(load);
+	emulator_each_line(emu->dir, read_memory, &bytes);
+	return bytes;
 }

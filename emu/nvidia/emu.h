@@ -6,9 +6,7 @@
 #ifndef EMU_NVIDIA_EMU_H
 #define EMU_NVIDIA_EMU_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "emu/common/emulator.h"
 
 #define EMU_SKIP 77 /* exit status of a test that cannot be tried here */
 
@@ -26,16 +24,10 @@ int emu_start(struct emu *emu, ...);
 /* 0, or -1 when the emulator itself failed (a sanitizer found something in it, it died). */
 int emu_stop(struct emu *emu);
 
-/* One command for the file `control`. 0 or -errno. */
-__attribute__((format(printf, 2, 3))) int emu_control(const struct emu *emu, const char *format,
-						      ...);
-
-/* The file `state`, as JSON; the caller frees it. NULL: it cannot be read. */
-char *emu_state(const struct emu *emu);
-
-/* Of the file `counts`: "total", "alloc", "set_timeslice", "refused_size" ...; 0 if there is none.
- */
-uint64_t emu_count(const struct emu *emu, const char *name);
+/* See emulator.h. Names of counts: "total", "alloc", "set_timeslice", "refused_size". */
+#define emu_control(emu, ...) emulator_control((emu)->dir, __VA_ARGS__)
+#define emu_state(emu)        emulator_state((emu)->dir)
+#define emu_count(emu, name)  emulator_count((emu)->dir, name)
 
 /* GPU memory in use, all GPUs. */
 uint64_t emu_memory(const struct emu *emu);
@@ -49,21 +41,12 @@ uint32_t emu_groups_held(const struct emu *emu, pid_t pid);
 /* How many clients there are. */
 uint32_t emu_clients(const struct emu *emu);
 
-struct emu_load {
-	pid_t pid;
-	int out; /* what it prints after `ready` */
-};
-
-/* Options of rm-load, up to NULL. Returns when it has its contexts: 0 or -errno. */
-int emu_load_start(struct emu_load *load, ...);
-
-/* Asks it to end (unless it does by itself) and returns its exit status; -1: killed by a signal. */
-int emu_load_stop(struct emu_load *load);
-int emu_load_wait(struct emu_load *load);
-void emu_load_kill(struct emu_load *load);
-
-/* Waits up to 5 s until `is_so` says so; returns what it said last. */
-bool emu_wait(bool (*is_so)(void *arg), void *arg);
-void emu_sleep_ms(unsigned ms);
+/* Loads, with options of rm-load. A load is ready when it has its contexts. */
+extern const char emu_load_program[];
+#define emu_load                  emulator_load
+#define emu_load_start(load, ...) emulator_load_start(load, emu_load_program, __VA_ARGS__)
+#define emu_load_stop             emulator_load_stop
+#define emu_load_wait             emulator_load_wait
+#define emu_load_kill             emulator_load_kill
 
 #endif

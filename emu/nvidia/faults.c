@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file `control`: what goes wrong on purpose, how long things take, which driver this is. */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
 #include "sim/model/sim_gpu.h"
 #include "rm.h"
 
@@ -90,22 +84,11 @@ uint64_t fault_latency_ns(uint32_t cmd, bool enable)
 	return 0;
 }
 
-static bool parse_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return !*end && !errno;
-}
-
 static bool parse_u32(const char *text, uint32_t *value)
 {
 	uint64_t number;
 
-	if (!parse_number(text, &number) || number > UINT32_MAX)
+	if (!control_number(text, &number) || number > UINT32_MAX)
 		return false;
 	*value = (uint32_t)number;
 	return true;
@@ -135,31 +118,6 @@ static bool parse_cmd(const char *text, uint32_t *cmd)
 	return true;
 }
 
-static bool parse_time(const char *text, uint64_t *ns)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"ns", 1}, {"us", GP_NS_PER_US}, {"ms", GP_NS_PER_MS}, {"s", GP_NS_PER_S}};
-	uint64_t value;
-	char *unit;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	value = strtoull(text, &unit, 10);
-	*ns = 0;
-	if (!value && !*unit)
-		return true;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(unit, units[i].name)) {
-			*ns = value * units[i].ns;
-			return true;
-		}
-	return false;
-}
-
-#define MAX_WORDS 8
-
 static int rule_add(struct rule rule)
 {
 	for (size_t i = 0; i < MAX_RULES; i++)
@@ -171,14 +129,14 @@ static int rule_add(struct rule rule)
 }
 
 /* fault CMD STATUS COUNT [after N]   and errno CMD ERRNO COUNT [after N] */
-static int set_fault(char **word, enum rule_kind kind)
+static int set_fault(char **word)
 {
-	struct rule rule = {.kind = kind};
+	struct rule rule = {.kind = word[0][0] == 'f' ? RULE_STATUS : RULE_ERRNO};
 
 	if (!parse_cmd(word[1], &rule.cmd) || !parse_u32(word[2], &rule.value) ||
-	    !parse_number(word[3], &rule.count))
+	    !control_number(word[3], &rule.count))
 		return -EINVAL;
-	if (word[4] && (strcmp(word[4], "after") != 0 || !parse_number(word[5], &rule.after)))
+	if (word[4] && (strcmp(word[4], "after") != 0 || !control_number(word[5], &rule.after)))
 		return -EINVAL;
 	return rule_add(rule);
 }
@@ -188,7 +146,7 @@ static int set_ignore(char **word)
 {
 	struct rule rule = {.kind = RULE_IGNORE};
 
-	if (!parse_cmd(word[1], &rule.cmd) || !parse_number(word[2], &rule.count))
+	if (!parse_cmd(word[1], &rule.cmd) || !control_number(word[2], &rule.count))
 		return -EINVAL;
 	return rule_add(rule);
 }
@@ -219,7 +177,7 @@ static int set_latency(char **word)
 	uint64_t ns;
 	uint32_t cmd = 0;
 
-	if (!word[1] || !parse_time(word[2], &ns) || word[3])
+	if (!word[1] || !control_time(word[2], 0, &ns) || word[3])
 		return -EINVAL;
 	if (all || !strcmp(word[1], "enable"))
 		enable_ns = ns;
@@ -261,12 +219,14 @@ static int set_lost(char **word)
 	return 0;
 }
 
-static int set_switch(const char *text, bool *value)
+static int set_gsp(char **word)
 {
-	if (!text || (strcmp(text, "on") != 0 && strcmp(text, "off") != 0))
-		return -EINVAL;
-	*value = !strcmp(text, "on");
-	return 0;
+	return control_choice(word[1], "off", "on", &rm.gsp) ? 0 : -EINVAL;
+}
+
+static int set_api_lock(char **word)
+{
+	return control_choice(word[1], "off", "on", &rm.api_lock) ? 0 : -EINVAL;
 }
 
 /* undo PID: the process sets its slices again, as CUDA does after it made a group */
@@ -300,61 +260,39 @@ void control_h200(void)
 	}
 }
 
-static int clear_rules(void)
+static int clear_faults(char **word)
 {
+	(void)word;
 	memset(rules, 0, sizeof(rules));
 	return 0;
 }
 
-static int obey(char **word)
+static int reset_counts(char **word)
 {
-	const char *verb = word[0];
-
-	if (!strcmp(verb, "fault"))
-		return set_fault(word, RULE_STATUS);
-	if (!strcmp(verb, "errno"))
-		return set_fault(word, RULE_ERRNO);
-	if (!strcmp(verb, "ignore"))
-		return set_ignore(word);
-	if (!strcmp(verb, "kill_on"))
-		return set_kill(word);
-	if (!strcmp(verb, "unsupported"))
-		return set_unsupported(word);
-	if (!strcmp(verb, "latency"))
-		return set_latency(word);
-	if (!strcmp(verb, "version"))
-		return set_version(word);
-	if (!strcmp(verb, "client_index"))
-		return set_client_index(word);
-	if (!strcmp(verb, "lost"))
-		return set_lost(word);
-	if (!strcmp(verb, "gsp"))
-		return set_switch(word[1], &rm.gsp);
-	if (!strcmp(verb, "api_lock"))
-		return set_switch(word[1], &rm.api_lock);
-	if (!strcmp(verb, "undo"))
-		return undo(word);
-	if (!strcmp(verb, "reset_counts"))
-		return count_reset(), 0;
-	if (!strcmp(verb, "clear_faults"))
-		return clear_rules();
-	return -EINVAL;
+	(void)word;
+	count_reset();
+	return 0;
 }
 
 int control_line(char *line)
 {
-	char *word[MAX_WORDS + 1] = {0}, *rest = NULL;
-	int count = 0, result;
+	static const struct control_command commands[] = {
+		{"fault", set_fault},
+		{"errno", set_fault},
+		{"ignore", set_ignore},
+		{"kill_on", set_kill},
+		{"unsupported", set_unsupported},
+		{"latency", set_latency},
+		{"version", set_version},
+		{"client_index", set_client_index},
+		{"lost", set_lost},
+		{"gsp", set_gsp},
+		{"api_lock", set_api_lock},
+		{"undo", undo},
+		{"reset_counts", reset_counts},
+		{"clear_faults", clear_faults},
+		{0},
+	};
 
-	for (char *w = strtok_r(line, " \t\n", &rest); w; w = strtok_r(NULL, " \t\n", &rest)) {
-		if (count == MAX_WORDS)
-			return -EINVAL;
-		word[count++] = w;
-	}
-	if (!count || word[0][0] == '#')
-		return 0;
-	rm_lock();
-	result = obey(word);
-	rm_unlock();
-	return result;
+	return control_run(line, commands, rm_lock, rm_unlock);
 }

@@ -3,9 +3,6 @@
  * Open files, their clients, and the clients' objects: RM_ALLOC and RM_FREE with RM's checks in
  * RM's order (rs_server.c, alloc_free.c of the open kernel modules).
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "rm.h"

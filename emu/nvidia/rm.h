@@ -9,12 +9,19 @@
 #ifndef EMU_NVIDIA_RM_H
 #define EMU_NVIDIA_RM_H
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
+#include <time.h>
 
+#include "base/clock.h"
+#include "emu/common/control.h"
 #include "emu_abi.h"
 #include "engine.h"
 

@@ -4,15 +4,9 @@
  * disturb what is behind it.
  */
 #include <argp.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "emu/common/fuse_core.h"
 #include "work.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tests can see: the files `state` (JSON) and `counts` (a name and a number on each line). */
-#include <stdlib.h>
-#include <string.h>
-
 #include "rm.h"
 
 #define MAX_COUNTS 256u

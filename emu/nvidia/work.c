@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The emulator's own ioctls: what a process and NVML do without RM. */
-#include <errno.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/clock.h"
 #include "work.h"
 
 /* Shorter ones would keep the emulator busy, not the GPU. */

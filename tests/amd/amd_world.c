@@ -37,6 +37,8 @@ int aw_tear_down(void **state)
 	struct amd_world *w = *state;
 	int r;
 
+	for (unsigned i = 0; i < w->ntargets; i++)
+		target_kill(&w->target[i]);
 	aw_close(w);
 	for (unsigned i = 0; i < w->nloads; i++)
 		kfd_load_kill(&w->load[i]);
@@ -59,49 +61,39 @@ void aw_wait_progress(struct amd_world *w, pid_t pid)
 {
 	uint64_t before = aw_sum(w, pid, "executed");
 
-	AW_WAIT(aw_sum(w, pid, "executed") > before + 5);
+	TEST_WAIT(aw_sum(w, pid, "executed") > before + 5);
 }
 
 void aw_stands_still(struct amd_world *w, pid_t pid)
 {
 	uint64_t run_ns = aw_sum(w, pid, "run_ns"), executed = aw_sum(w, pid, "executed");
 
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(aw_sum(w, pid, "run_ns"), run_ns);
 	assert_int_equal(aw_sum(w, pid, "executed"), executed);
 }
 
-pid_t aw_tracer(pid_t pid)
+void aw_wait_released(struct amd_world *w, pid_t pid)
 {
-	char path[48], line[128];
-	int tracer = -1;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		sscanf(line, "TracerPid: %d", &tracer);
-	if (f)
-		fclose(f);
-	return tracer;
+	TEST_WAIT(!aw_suspended(w, pid));
+	aw_wait_progress(w, pid);
 }
 
-char aw_state_of(pid_t pid)
+struct target *aw_target(struct amd_world *w)
 {
-	char path[48], text[512] = "", *end;
-	FILE *f;
+	struct target *t = &w->target[w->ntargets++];
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (!fgets(text, sizeof text, f))
-		text[0] = 0;
-	fclose(f);
-	end = strrchr(text, ')');
-	if (!end)
-		return 0;
-	return end[2];
+	assert_in_range(w->ntargets, 1, AW_TARGETS);
+	target_start(t);
+	return t;
+}
+
+struct target *aw_target_with(struct amd_world *w, unsigned queues)
+{
+	struct target *t = aw_target(w);
+
+	target_become_rocm(t, queues);
+	return t;
 }
 
 uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
@@ -117,6 +109,23 @@ uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
 	return handle;
 }
 
+uint32_t aw_attach(struct amd_world *w, pid_t pid)
+{
+	if (!w->gpu)
+		aw_open(w);
+	return aw_attach_on(w->gpu, pid);
+}
+
+uint32_t aw_prepared(struct amd_world *w, pid_t pid)
+{
+	uint32_t handle = aw_attach(w, pid);
+
+	gp_gpu_prepare(w->gpu, handle, true);
+	TEST_WAIT(aw_is_debugged(w, pid));
+	aw_settled(w, handle);
+	return handle;
+}
+
 struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_observation o = {.handle = handle};
@@ -127,7 +136,7 @@ struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle)
 
 struct gp_observation aw_settled_on(struct gp_gpu *gpu, uint32_t handle)
 {
-	AW_WAIT(!aw_look_on(gpu, handle).under_way);
+	TEST_WAIT(!aw_look_on(gpu, handle).under_way);
 	return aw_look_on(gpu, handle);
 }
 
@@ -158,6 +167,15 @@ void aw_must_release(struct amd_world *w, uint32_t handle)
 
 	assert_int_equal(o.failed, 0);
 	assert_false(o.held);
+}
+
+void aw_must_say(struct amd_world *w, uint32_t handle, const char *words)
+{
+	struct gp_error err = {0};
+
+	gp_gpu_why(w->gpu, handle, &err);
+	if (!strstr(err.text, words))
+		fail_msg("not \"%s\": %s", words, err.text);
 }
 
 bool aw_sees(struct amd_world *w, pid_t pid, struct gp_seen *out)

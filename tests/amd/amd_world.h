@@ -10,14 +10,18 @@
 #include "base/clock.h"
 #include "gpu/amd/amd_backend.h"
 #include "emu/kfd/kfd_emu.h"
+#include "target.h"
 
-#define AW_LOADS 8
+#define AW_LOADS   8
+#define AW_TARGETS 4
 
 struct amd_world {
 	struct kfd_emu emu;
 	struct gp_gpu *gpu;
 	struct kfd_load load[AW_LOADS]; /* killed at the end, if they still are */
 	unsigned nloads;
+	struct target target[AW_TARGETS]; /* likewise */
+	unsigned ntargets;
 };
 
 /* Which machine a test runs on. `slots`: queues of a GPU that run at full speed together; else 1.
@@ -46,7 +50,7 @@ int aw_tear_down(void **state);
 #define AMD_TEST(f)         TEST_IN(struct amd_world, f, aw_set_up, aw_tear_down)
 #define AMD_TEST_ADD(f, m)  TEST_ADD(#f " (" #m ")", f, aw_set_up, aw_tear_down, (void *)&(m))
 #define AMD_TEST_ON(f, ...) TEST_EACH_IN(struct amd_world, f, AMD_TEST_ADD, __VA_ARGS__)
-/* On each GPU, under each rule of who may debug. */
+/* On each GPU, under both rules about debugging. */
 #define AMD_TEST_EVERYWHERE(f) \
 	AMD_TEST_ON(f, mi250, mi250_old, mi300x, mi300x_old, vega20, vega20_old, navi31, navi31_old)
 
@@ -54,20 +58,6 @@ static inline uint64_t aw_now(void)
 {
 	return gp_monotonic_ns();
 }
-
-/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
-#define AW_WAIT(condition)                                     \
-	do {                                                   \
-		uint64_t until_ = aw_now() + 20 * GP_NS_PER_S; \
-		bool so_ = (condition);                        \
-                                                               \
-		while (!so_ && aw_now() < until_) {            \
-			usleep(1000);                          \
-			so_ = (condition);                     \
-		}                                              \
-		if (!so_)                                      \
-			fail_msg("never: %s", #condition);     \
-	} while (0)
 
 /* Loads. */
 
@@ -91,17 +81,47 @@ static inline uint64_t aw_suspended(struct amd_world *w, pid_t pid)
 	return aw_sum(w, pid, "suspended");
 }
 
+/* A number of a process in the emulator's state; UINT64_MAX: there is none. */
+static inline uint64_t aw_process(struct amd_world *w, pid_t pid, const char *field)
+{
+	return kfd_emu_process_number(&w->emu, pid, field);
+}
+
+static inline bool aw_is_debugged(struct amd_world *w, pid_t pid)
+{
+	return aw_process(w, pid, "debugged") == 1;
+}
+
 /* It goes on executing. */
 void aw_wait_progress(struct amd_world *w, pid_t pid);
 
 /* It executes nothing while its neighbour, or the clock, goes on. */
 void aw_stands_still(struct amd_world *w, pid_t pid);
 
-/* The thread that traces it; 0: none. */
-pid_t aw_tracer(pid_t pid);
+/* None of its queues is suspended any more, and it goes on executing. */
+void aw_wait_released(struct amd_world *w, pid_t pid);
 
-/* As /proc has it: R, S, T (stopped), t (stopped by its tracer), Z; 0: it is gone. */
-char aw_state_of(pid_t pid);
+/* The thread that traces it; 0: none. */
+static inline long aw_tracer(pid_t pid)
+{
+	return test_process_status(pid, "TracerPid");
+}
+
+/* Targets. */
+
+/* A target that has not opened the device; it is killed at the end of the test. */
+struct target *aw_target(struct amd_world *w);
+
+/* As a ROCm program: device opened, runtime enabled, this number of queues. */
+struct target *aw_target_with(struct amd_world *w, unsigned queues);
+
+/* Faults of the driver. */
+
+#define AW_ALWAYS 1000000 /* as a number of failing calls */
+
+/* A command for the emulator's file `control`, and the end of all faults. */
+#define aw_disturb(w, ...) assert_int_equal(kfd_emu_control(&(w)->emu, __VA_ARGS__), 0)
+#define aw_calm(w)         aw_disturb(w, "clear_faults")
 
 /* The device. */
 
@@ -110,13 +130,12 @@ static inline void aw_open(struct amd_world *w)
 	assert_int_equal(gp_amd_ops.open(0, 0, &w->gpu), 0);
 }
 
-/* Finds and attaches a process; its handle. */
+/* Finds and attaches a process; its handle. aw_attach() opens the device if it is not open. */
 uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid);
+uint32_t aw_attach(struct amd_world *w, pid_t pid);
 
-static inline uint32_t aw_attach(struct amd_world *w, pid_t pid)
-{
-	return aw_attach_on(w->gpu, pid);
-}
+/* The same, and the process has a debug session. */
+uint32_t aw_prepared(struct amd_world *w, pid_t pid);
 
 struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle);
 
@@ -149,6 +168,9 @@ static inline struct gp_observation aw_release(struct amd_world *w, uint32_t han
 /* The same, and it must come to pass. */
 void aw_must_hold(struct amd_world *w, uint32_t handle);
 void aw_must_release(struct amd_world *w, uint32_t handle);
+
+/* The back end's sentence about the last failure contains these words. */
+void aw_must_say(struct amd_world *w, uint32_t handle, const char *words);
 
 /* The task that is all of this process. */
 bool aw_sees(struct amd_world *w, pid_t pid, struct gp_seen *out);

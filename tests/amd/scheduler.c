@@ -54,6 +54,18 @@ void sched_begin(struct scheduler *s, struct amd_world *w)
 	assert_int_equal(pthread_create(&s->thread, NULL, sched_drive, s), 0);
 }
 
+void sched_know_both(struct scheduler *s, pid_t lc, pid_t be)
+{
+	sched_know(s, lc, GP_LATENCY_CRITICAL);
+	sched_know(s, be, GP_BEST_EFFORT);
+}
+
+void sched_begin_with(struct scheduler *s, struct amd_world *w, pid_t lc, pid_t be)
+{
+	sched_know_both(s, lc, be);
+	sched_begin(s, w);
+}
+
 void sched_stop(struct scheduler *s)
 {
 	eventfd_write(s->stop_fd, 1);

@@ -30,6 +30,10 @@ void sched_know(struct scheduler *s, pid_t pid, enum gp_class class);
 void sched_make(struct scheduler *s, struct amd_world *w);
 void sched_begin(struct scheduler *s, struct amd_world *w);
 
+/* One latency-critical and one best-effort process; sched_begin_with() also begins. */
+void sched_know_both(struct scheduler *s, pid_t lc, pid_t be);
+void sched_begin_with(struct scheduler *s, struct amd_world *w, pid_t lc, pid_t be);
+
 /* Stops the driving; what it did and saw can be looked at. */
 void sched_stop(struct scheduler *s);
 void sched_free(struct scheduler *s);

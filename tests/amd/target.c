@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target.h"
 
+#include <poll.h>
+
 long target_answer(struct target *t)
 {
 	char word[16];
@@ -29,44 +31,29 @@ bool target_has_answered(struct target *t)
 	return poll(&p, 1, 0) == 1;
 }
 
-static pid_t target_fork(const void *arg)
-{
-	(void)arg;
-	return fork();
-}
-
 long target_start_by(struct target *t, pid_t (*make)(const void *arg), const void *arg)
 {
-	char path[] = AMD_TARGET, *words[] = {path, NULL};
-	int to[2], from[2];
+	struct test_child child;
 
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	t->pid = make(arg);
-	if (!t->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], 0);
-		dup2(from[1], 1);
-		execv(path, words);
+	if (test_fork_by(&child, make, arg)) {
+		execl(AMD_TARGET, AMD_TARGET, (char *)NULL);
 		_exit(127);
 	}
-	close(to[0]);
-	close(from[1]);
-	t->to = fdopen(to[1], "w");
-	t->from = fdopen(from[0], "r");
+	t->pid = child.pid;
+	t->to = fdopen(child.to, "w");
+	t->from = fdopen(child.from, "r");
 	return target_answer(t);
 }
 
 void target_start(struct target *t)
 {
-	long own = target_start_by(t, target_fork, NULL);
+	long own = target_start_by(t, NULL, NULL);
 
 	assert_int_equal(own, t->pid);
 }
 
-void target_start_with(struct target *t, unsigned queues)
+void target_become_rocm(struct target *t, unsigned queues)
 {
-	target_start(t);
 	target_do(t, "open");
 	target_do(t, "runtime 1");
 	for (unsigned i = 0; i < queues; i++)
@@ -82,12 +69,12 @@ void target_forget(struct target *t)
 
 int target_wait(struct target *t)
 {
-	int status = -1;
+	int status;
 
-	AW_WAIT(aw_state_of(t->pid) == 'Z');
-	assert_int_equal(waitpid(t->pid, &status, 0), t->pid);
+	TEST_WAIT(test_process_state(t->pid) == 'Z');
+	status = test_exit_status(t->pid);
 	target_forget(t);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return status;
 }
 
 void target_kill(struct target *t)

@@ -3,9 +3,7 @@
 #ifndef TESTS_AMD_TARGET_H
 #define TESTS_AMD_TARGET_H
 
-#include <sys/prctl.h>
-
-#include "amd_world.h"
+#include "support/process.h"
 
 struct target {
 	pid_t pid;
@@ -25,13 +23,13 @@ __attribute__((format(printf, 2, 3))) void target_tell(struct target *t, const c
 /* Whether the answer is there. */
 bool target_has_answered(struct target *t);
 
-/* Starts it, as a child that `make` makes (as fork() does); it has not opened the device yet. The
- * number that it knows itself by; INT32_MIN: it could not be started. */
+/* Starts it, as a child that `make` creates (see test_fork_by()); it has not opened the device yet.
+ * Returns its own pid as it sees it; INT32_MIN: it could not be started. */
 long target_start_by(struct target *t, pid_t (*make)(const void *arg), const void *arg);
 void target_start(struct target *t);
 
-/* As a ROCm program: device opened, runtime enabled, this number of queues. */
-void target_start_with(struct target *t, unsigned queues);
+/* As a ROCm program begins: opens the device, enables the runtime, creates queues. */
+void target_become_rocm(struct target *t, unsigned queues);
 void target_forget(struct target *t);
 
 /* Its exit status; -1: a signal ended it. */

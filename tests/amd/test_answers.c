@@ -4,57 +4,7 @@
  * counts only if the driver confirms it, and a release that fails is repeated until the session
  * itself is ended.
  */
-#include "target.h"
-
-#define ALWAYS 1000000
-
-__attribute__((format(printf, 2, 3))) static void disturb(struct amd_world *w, const char *format,
-							  ...)
-{
-	char line[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	assert_int_equal(kfd_emu_control(&w->emu, "%s", line), 0);
-}
-
-static void calm(struct amd_world *w)
-{
-	disturb(w, "clear_faults");
-}
-
-static bool is_debugged(struct amd_world *w, pid_t pid)
-{
-	return kfd_emu_process_number(&w->emu, pid, "debugged") == 1;
-}
-
-static void says(struct amd_world *w, uint32_t handle, const char *words)
-{
-	struct gp_error err = {0};
-
-	gp_gpu_why(w->gpu, handle, &err);
-	if (!strstr(err.text, words))
-		fail_msg("not \"%s\": %s", words, err.text);
-}
-
-static void runs(struct amd_world *w, pid_t pid)
-{
-	AW_WAIT(!aw_suspended(w, pid));
-	aw_wait_progress(w, pid);
-}
-
-/* A load of two queues with a session. */
-static uint32_t prepared(struct amd_world *w, pid_t pid)
-{
-	uint32_t handle = aw_attach(w, pid);
-
-	gp_gpu_prepare(w->gpu, handle, true);
-	AW_WAIT(is_debugged(w, pid));
-	aw_settled(w, handle);
-	return handle;
-}
+#include "amd_world.h"
 
 /* Neither "held" nor "released" is claimed unless it is so. */
 static void is_not_misreported(struct amd_world *w, uint32_t handle, pid_t pid)
@@ -73,18 +23,16 @@ AMD_TEST_ON(a_suspend_whose_count_is_wrong_is_not_a_hold, mi250, navi31)
 					  "result suspend_queues 7"};
 	static const char *const words[] = {"0 of 2", "1 of 2", "0 of 2", "1 of 2", "7 of 2"};
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned i = 0; i < sizeof lie / sizeof lie[0]; i++) {
-		disturb(w, "%s %d", lie[i], ALWAYS);
+		aw_disturb(w, "%s %d", lie[i], AW_ALWAYS);
 		assert_int_equal(aw_hold(w, handle).failed, -EPROTO);
 		assert_false(aw_look(w, handle).held);
 		is_not_misreported(w, handle, load->pid);
-		says(w, handle, words[i]);
-		runs(w, load->pid);
-		calm(w);
+		aw_must_say(w, handle, words[i]);
+		aw_wait_released(w, load->pid);
+		aw_calm(w);
 		aw_must_hold(w, handle);
 		aw_must_release(w, handle);
 	}
@@ -94,14 +42,12 @@ AMD_TEST_ON(a_suspend_whose_count_is_wrong_is_not_a_hold, mi250, navi31)
 AMD_TEST_ON(a_suspend_that_works_and_then_fails_is_undone, mi250, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
-	disturb(w, "late_errno suspend_queues %d %d", EIO, ALWAYS);
+	aw_disturb(w, "late_errno suspend_queues %d %d", EIO, AW_ALWAYS);
 	assert_int_equal(aw_hold(w, handle).failed, -EIO);
 	is_not_misreported(w, handle, load->pid);
-	runs(w, load->pid);
+	aw_wait_released(w, load->pid);
 }
 
 AMD_TEST_ON(a_resume_whose_count_is_wrong_is_not_a_release, mi250, navi31)
@@ -109,19 +55,17 @@ AMD_TEST_ON(a_resume_whose_count_is_wrong_is_not_a_release, mi250, navi31)
 	static const char *const lie[] = {"ignore resume_queues 0", "ignore resume_queues 1",
 					  "result resume_queues 0"};
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned i = 0; i < sizeof lie / sizeof lie[0]; i++) {
 		aw_must_hold(w, handle);
-		disturb(w, "%s 1", lie[i]);
+		aw_disturb(w, "%s 1", lie[i]);
 		assert_int_equal(aw_release(w, handle).failed, -EPROTO);
 		assert_true(aw_look(w, handle).unsure);
-		says(w, handle, " of 2");
+		aw_must_say(w, handle, " of 2");
 		aw_must_release(w, handle);
 		assert_false(aw_look(w, handle).unsure);
-		runs(w, load->pid);
+		aw_wait_released(w, load->pid);
 	}
 }
 
@@ -130,29 +74,25 @@ AMD_TEST_ON(a_release_that_times_out_is_not_reported_as_one, mi250, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "preempt_timeout 1");
+	aw_disturb(w, "preempt_timeout 1");
 	o = aw_release(w, handle);
 	assert_int_equal(o.failed, -EIO);
 	assert_true(o.unsure);
 	aw_must_release(w, handle);
 	assert_false(aw_look(w, handle).unsure);
-	runs(w, load->pid);
+	aw_wait_released(w, load->pid);
 }
 
 AMD_TEST_ON(a_release_that_fails_three_times_ends_the_session, mi250, mi250_old, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "errno resume_queues %d %d", EIO, ALWAYS);
+	aw_disturb(w, "errno resume_queues %d %d", EIO, AW_ALWAYS);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(aw_release(w, handle).failed, -EIO);
 		assert_true(aw_look(w, handle).unsure);
@@ -160,12 +100,12 @@ AMD_TEST_ON(a_release_that_fails_three_times_ends_the_session, mi250, mi250_old,
 	}
 	aw_must_release(w, handle); /* by the end of the session */
 	assert_false(aw_look(w, handle).unsure);
-	assert_false(is_debugged(w, load->pid));
-	runs(w, load->pid);
-	calm(w);
+	assert_false(aw_is_debugged(w, load->pid));
+	aw_wait_released(w, load->pid);
+	aw_calm(w);
 	aw_must_hold(w, handle); /* attaches again */
 	aw_must_release(w, handle);
-	runs(w, load->pid);
+	aw_wait_released(w, load->pid);
 }
 
 /* The driver counts all queues and sets no bit: only the work that goes on shows it. */
@@ -252,42 +192,38 @@ AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, 
 	static const char *const refusal[] = {"errno disable 5", "errno disable 1",
 					      "ignore disable 0"};
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned i = 0; i < sizeof refusal / sizeof refusal[0]; i++) {
 		aw_must_hold(w, handle);
-		disturb(w, "errno resume_queues %d %d", EIO, ALWAYS);
-		disturb(w, "%s %d", refusal[i], ALWAYS);
+		aw_disturb(w, "errno resume_queues %d %d", EIO, AW_ALWAYS);
+		aw_disturb(w, "%s %d", refusal[i], AW_ALWAYS);
 		for (int k = 0; k < 5; k++) {
 			assert_true(aw_release(w, handle).failed < 0);
 			assert_true(aw_look(w, handle).unsure);
 		}
-		says(w, handle, "does not end the debug session");
-		calm(w);
-		AW_WAIT(!aw_look(w, handle).unsure);
-		runs(w, load->pid);
+		aw_must_say(w, handle, "does not end the debug session");
+		aw_calm(w);
+		TEST_WAIT(!aw_look(w, handle).unsure);
+		aw_wait_released(w, load->pid);
 	}
 }
 
 AMD_TEST_ON(a_detach_whose_session_does_not_end_is_completed_later, mi250, mi250_old)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "errno disable %d %d", EIO, ALWAYS);
+	aw_disturb(w, "errno disable %d %d", EIO, AW_ALWAYS);
 	gp_gpu_detach(w->gpu, handle);
-	AW_WAIT(kfd_emu_count(&w->emu, "disable") > 3);
+	TEST_WAIT(kfd_emu_count(&w->emu, "disable") > 3);
 	handle = aw_attach(w, load->pid);
 	assert_int_equal(aw_hold(w, handle).failed, -EBUSY);
-	says(w, handle, "an earlier debug session");
-	calm(w);
-	AW_WAIT(!is_debugged(w, load->pid));
-	runs(w, load->pid);
+	aw_must_say(w, handle, "an earlier debug session");
+	aw_calm(w);
+	TEST_WAIT(!aw_is_debugged(w, load->pid));
+	aw_wait_released(w, load->pid);
 	aw_must_hold(w, handle);
 	aw_must_release(w, handle);
 }
@@ -302,28 +238,26 @@ AMD_TEST_ON(interrupted_calls_are_repeated, mi250, mi250_old)
 	for (unsigned i = 0; i < sizeof call / sizeof call[0]; i++) {
 		uint32_t handle = aw_attach(w, load->pid);
 
-		disturb(w, "errno %s %d 3", call[i], EINTR);
+		aw_disturb(w, "errno %s %d 3", call[i], EINTR);
 		aw_must_hold(w, handle);
 		assert_int_equal(aw_suspended(w, load->pid), 2);
 		aw_must_release(w, handle);
 		gp_gpu_detach(w->gpu, handle);
-		AW_WAIT(!is_debugged(w, load->pid));
-		runs(w, load->pid);
-		calm(w);
+		TEST_WAIT(!aw_is_debugged(w, load->pid));
+		aw_wait_released(w, load->pid);
+		aw_calm(w);
 	}
 }
 
 AMD_TEST_ON(an_attach_that_works_and_then_fails_leaves_no_session, mi250, mi250_old)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_attach(w, load->pid);
 
-	aw_open(w);
-	handle = aw_attach(w, load->pid);
-	disturb(w, "late_errno enable %d", EIO);
+	aw_disturb(w, "late_errno enable %d", EIO);
 	assert_int_equal(aw_hold(w, handle).failed, -EIO);
-	assert_false(is_debugged(w, load->pid));
-	disturb(w, "late_errno enable %d 2", EINTR);
+	assert_false(aw_is_debugged(w, load->pid));
+	aw_disturb(w, "late_errno enable %d 2", EINTR);
 	aw_must_hold(w, handle);
 	aw_must_release(w, handle);
 }
@@ -345,43 +279,37 @@ AMD_TEST(snapshots_that_cannot_be_true_are_refused)
 	for (unsigned i = 0; i < sizeof lie / sizeof lie[0]; i++) {
 		uint32_t handle = aw_attach(w, load->pid);
 
-		disturb(w, "%s %d", lie[i], ALWAYS);
+		aw_disturb(w, "%s %d", lie[i], AW_ALWAYS);
 		assert_int_equal(aw_hold(w, handle).failed, -EPROTO);
 		assert_false(aw_look(w, handle).held);
-		says(w, handle, "cannot be true");
-		calm(w);
+		aw_must_say(w, handle, "cannot be true");
+		aw_calm(w);
 		gp_gpu_detach(w->gpu, handle);
-		AW_WAIT(!is_debugged(w, load->pid) && !aw_tracer(load->pid));
-		runs(w, load->pid);
+		TEST_WAIT(!aw_is_debugged(w, load->pid) && !aw_tracer(load->pid));
+		aw_wait_released(w, load->pid);
 	}
 }
 
 AMD_TEST(a_process_that_dies_while_it_is_attached_to_is_reported_as_ended)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = aw_attach(w, load->pid);
 
-	aw_open(w);
-	handle = aw_attach(w, load->pid);
-	disturb(w, "kill_on enable %d", load->pid);
+	aw_disturb(w, "kill_on enable %d", load->pid);
 	assert_int_equal(aw_hold(w, handle).failed, -ESRCH);
-	says(w, handle, "has ended");
+	aw_must_say(w, handle, "has ended");
 }
 
 AMD_TEST(a_program_that_was_executed_while_held_is_not_attached_to)
 {
-	struct target t;
-	uint32_t handle;
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle = aw_attach(w, t->pid);
 
-	target_start_with(&t, 2);
-	aw_open(w);
-	handle = aw_attach(w, t.pid);
 	aw_must_hold(w, handle);
-	target_tell(&t, "exec");
-	assert_int_equal(target_answer(&t), t.pid);
-	AW_WAIT(!aw_look(w, handle).held);
+	target_tell(t, "exec");
+	assert_int_equal(target_answer(t), t->pid);
+	TEST_WAIT(!aw_look(w, handle).held);
 	assert_int_equal(aw_hold(w, handle).failed, -ESRCH);
-	says(w, handle, "another program");
-	assert_int_equal(aw_tracer(t.pid), 0);
-	target_kill(&t);
+	aw_must_say(w, handle, "another program");
+	assert_int_equal(aw_tracer(t->pid), 0);
 }

@@ -9,36 +9,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-#include "target.h"
-
-#define ALWAYS 1000000
-
-static uint64_t process_is(struct amd_world *w, pid_t pid, const char *field)
-{
-	return kfd_emu_process_number(&w->emu, pid, field);
-}
-
-static bool is_debugged(struct amd_world *w, pid_t pid)
-{
-	return process_is(w, pid, "debugged") == 1;
-}
-
-__attribute__((format(printf, 2, 3))) static void disturb(struct amd_world *w, const char *format,
-							  ...)
-{
-	char line[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	assert_int_equal(kfd_emu_control(&w->emu, "%s", line), 0);
-}
-
-static void calm(struct amd_world *w)
-{
-	assert_int_equal(kfd_emu_control(&w->emu, "clear_faults"), 0);
-}
+#include "amd_world.h"
 
 /* There is a sentence for what failed. */
 static void is_explained(struct amd_world *w, uint32_t handle, int code)
@@ -50,58 +21,30 @@ static void is_explained(struct amd_world *w, uint32_t handle, int code)
 	assert_true(strlen(err.text) > 20);
 }
 
-static void is_blamed(struct amd_world *w, uint32_t handle, const char *queues)
-{
-	struct gp_error err = {0};
-
-	gp_gpu_why(w->gpu, handle, &err);
-	if (!strstr(err.text, queues))
-		fail_msg("not \"%s\": %s", queues, err.text);
-}
-
-static void runs(struct amd_world *w, pid_t pid)
-{
-	AW_WAIT(!aw_suspended(w, pid));
-	aw_wait_progress(w, pid);
-}
-
 static void works_again(struct amd_world *w, uint32_t handle, pid_t pid)
 {
-	calm(w);
+	aw_calm(w);
 	aw_must_hold(w, handle);
 	assert_int_equal(aw_suspended(w, pid), kfd_emu_queues(&w->emu, pid));
 	aw_must_release(w, handle);
-	runs(w, pid);
-}
-
-/* A load that is attached to, with a session. */
-static uint32_t prepared(struct amd_world *w, pid_t pid)
-{
-	uint32_t handle = aw_attach(w, pid);
-
-	gp_gpu_prepare(w->gpu, handle, true);
-	AW_WAIT(is_debugged(w, pid));
-	aw_settled(w, handle);
-	return handle;
+	aw_wait_released(w, pid);
 }
 
 AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	struct gp_observation o;
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned failures = 1; failures <= 3; failures++) {
-		disturb(w, "preempt_timeout %u", failures); /* the undoing fails, too */
+		aw_disturb(w, "preempt_timeout %u", failures); /* the undoing fails, too */
 		o = aw_hold(w, handle);
 		assert_int_equal(o.failed, -EIO);
 		assert_false(o.held && !aw_suspended(w, load->pid));
 		is_explained(w, handle, -EIO);
-		calm(w);
+		aw_calm(w);
 		aw_must_release(w, handle);
-		runs(w, load->pid);
+		aw_wait_released(w, load->pid);
 		works_again(w, handle, load->pid);
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
@@ -116,17 +59,17 @@ AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 
 	aw_open(w);
 	mes = !(w->gpu->info.caps & GP_CAP_PREEMPT_MODE);
-	handle = prepared(w, load->pid);
-	disturb(w, "preempt_timeout 1");
+	handle = aw_prepared(w, load->pid);
+	aw_disturb(w, "preempt_timeout 1");
 	assert_int_equal(aw_hold(w, handle).failed, -EIO);
-	is_blamed(w, handle,
-		  mes ? " stop queue 11 of "
-		      : " stop queues 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of ");
+	aw_must_say(w, handle,
+		    mes ? " stop queue 11 of "
+			: " stop queues 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of ");
 	aw_must_release(w, handle);
 	aw_must_hold(w, handle);
-	disturb(w, "preempt_timeout 1");
+	aw_disturb(w, "preempt_timeout 1");
 	assert_int_equal(aw_release(w, handle).failed, -EIO);
-	is_blamed(w, handle, mes ? " start queue 11 of " : " start queues 0, 1, 2");
+	aw_must_say(w, handle, mes ? " start queue 11 of " : " start queues 0, 1, 2");
 	works_again(w, handle, load->pid);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -138,10 +81,9 @@ AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 	uint32_t handle = 0;
 
 	(void)other; /* so that there is something to preempt */
-	aw_open(w);
-	handle = prepared(w, load->pid);
+	handle = aw_prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "preempt_timeout 1");
+	aw_disturb(w, "preempt_timeout 1");
 	o = aw_release(w, handle);
 	assert_int_equal(o.failed, -EIO);
 	is_explained(w, handle, -EIO);
@@ -152,37 +94,33 @@ AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle = 0;
 	int failed;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
-	disturb(w, "reset 0 begin");
+	aw_disturb(w, "reset 0 begin");
 	failed = aw_hold(w, handle).failed;
 	if (failed) /* where single queues are taken off, there is none to take */
 		is_explained(w, handle, -EIO);
 	assert_true(failed || kfd_emu_count(&w->emu, "messages"));
-	disturb(w, "reset 0 end"); /* its processes stay evicted */
+	aw_disturb(w, "reset 0 end"); /* its processes stay evicted */
 	aw_release(w, handle);
-	AW_WAIT(!aw_suspended(w, load->pid));
+	TEST_WAIT(!aw_suspended(w, load->pid));
 	gp_gpu_detach(w->gpu, handle);
-	AW_WAIT(!is_debugged(w, load->pid));
+	TEST_WAIT(!aw_is_debugged(w, load->pid));
 }
 
 AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x, navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "reset 0 begin");
+	aw_disturb(w, "reset 0 begin");
 	aw_release(w, handle);
 	aw_close(w);
-	assert_false(is_debugged(w, load->pid));
+	assert_false(aw_is_debugged(w, load->pid));
 	assert_int_equal(aw_suspended(w, load->pid), 0);
-	disturb(w, "reset 0 end");
+	aw_disturb(w, "reset 0 end");
 }
 
 static const int codes[] = {EIO, ENOMEM, EINTR, EAGAIN, EFAULT};
@@ -191,17 +129,15 @@ AMD_TEST(a_suspend_that_fails_is_told_and_overcome)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-		disturb(w, "errno suspend_queues %d %d", codes[i], ALWAYS);
+		aw_disturb(w, "errno suspend_queues %d %d", codes[i], AW_ALWAYS);
 		o = aw_hold(w, handle);
 		assert_int_equal(o.failed, -codes[i]);
 		assert_false(o.held);
 		is_explained(w, handle, -codes[i]);
-		runs(w, load->pid);
+		aw_wait_released(w, load->pid);
 		works_again(w, handle, load->pid);
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
@@ -211,20 +147,18 @@ AMD_TEST(a_resume_that_fails_is_told_and_overcome)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
 		aw_must_hold(w, handle);
-		disturb(w, "errno resume_queues %d %d", codes[i], ALWAYS);
+		aw_disturb(w, "errno resume_queues %d %d", codes[i], AW_ALWAYS);
 		o = aw_release(w, handle);
 		assert_int_equal(o.failed, -codes[i]);
 		assert_true(o.held); /* which is the truth */
 		is_explained(w, handle, -codes[i]);
-		calm(w);
+		aw_calm(w);
 		aw_must_release(w, handle);
-		runs(w, load->pid);
+		aw_wait_released(w, load->pid);
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -237,24 +171,24 @@ AMD_TEST(an_attach_that_fails_leaves_nothing_behind)
 	aw_open(w);
 	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
 		/* An interrupted call is repeated, for a while. */
-		disturb(w, "errno enable %d %d", codes[i], codes[i] == EINTR ? ALWAYS : 1);
+		aw_disturb(w, "errno enable %d %d", codes[i], codes[i] == EINTR ? AW_ALWAYS : 1);
 		handle = aw_attach(w, load->pid);
 		assert_int_equal(aw_hold(w, handle).failed, -codes[i]);
 		is_explained(w, handle, -codes[i]);
-		assert_false(is_debugged(w, load->pid));
-		AW_WAIT(!aw_tracer(load->pid));
+		assert_false(aw_is_debugged(w, load->pid));
+		TEST_WAIT(!aw_tracer(load->pid));
 		works_again(w, handle, load->pid);
 		gp_gpu_detach(w->gpu, handle);
-		AW_WAIT(!is_debugged(w, load->pid));
+		TEST_WAIT(!aw_is_debugged(w, load->pid));
 		/* After ENABLE: the first snapshot that matters, whichever it is. */
 		for (unsigned after = 0; after < 4; after++) {
-			disturb(w, "errno get_queue_snapshot %d 1 %u", codes[i], after);
+			aw_disturb(w, "errno get_queue_snapshot %d 1 %u", codes[i], after);
 			handle = aw_attach(w, load->pid);
 			if (aw_hold(w, handle).failed)
 				is_explained(w, handle, -codes[i]);
 			works_again(w, handle, load->pid);
 			gp_gpu_detach(w->gpu, handle);
-			AW_WAIT(!is_debugged(w, load->pid) && !aw_tracer(load->pid));
+			TEST_WAIT(!aw_is_debugged(w, load->pid) && !aw_tracer(load->pid));
 		}
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
@@ -268,13 +202,13 @@ AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_o
 
 	aw_open(w);
 	for (unsigned i = 0; i < 3; i++) {
-		handle = prepared(w, load->pid);
+		handle = aw_prepared(w, load->pid);
 		aw_must_hold(w, handle);
-		disturb(w, "errno %s %d", call[i], EINTR);
+		aw_disturb(w, "errno %s %d", call[i], EINTR);
 		gp_gpu_detach(w->gpu, handle);
-		AW_WAIT(!is_debugged(w, load->pid) && !aw_tracer(load->pid));
-		runs(w, load->pid);
-		calm(w);
+		TEST_WAIT(!aw_is_debugged(w, load->pid) && !aw_tracer(load->pid));
+		aw_wait_released(w, load->pid);
+		aw_calm(w);
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -289,12 +223,12 @@ AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 	for (unsigned i = 0; i < 4; i++) {
 		struct kfd_load *load = aw_load(w, "--queues", "1");
 
-		prepared(w, load->pid);
-		disturb(w, "errno %s %d", call[i], i % 2 ? EINTR : ENOMEM);
+		aw_prepared(w, load->pid);
+		aw_disturb(w, "errno %s %d", call[i], i % 2 ? EINTR : ENOMEM);
 		kill(load->pid, SIGTERM);
-		AW_WAIT(aw_state_of(load->pid) == 'Z');
+		TEST_WAIT(test_process_state(load->pid) == 'Z');
 		assert_int_equal(kfd_load_wait(load), 0);
-		calm(w);
+		aw_calm(w);
 	}
 }
 
@@ -302,10 +236,8 @@ AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
 	kill(w->emu.pid, SIGKILL);
 	waitpid(w->emu.pid, NULL, 0);
 	w->emu.pid = 0;
@@ -323,7 +255,6 @@ AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 	struct kfd_load *other = aw_load(w, "--queues", "2");
 	uint32_t safe;
 
-	aw_open(w);
 	safe = aw_attach(w, other->pid);
 	for (unsigned i = 0; i < sizeof call / sizeof call[0]; i++)
 		for (unsigned after = 0; after < 2; after++) {
@@ -332,14 +263,14 @@ AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 
 			assert_int_equal(kfd_load_start(&load, "--queues", "2", NULL), 0);
 			a.handle = aw_attach(w, load.pid);
-			disturb(w, "kill_on %s %d 1 %u", call[i], load.pid, after);
+			aw_disturb(w, "kill_on %s %d 1 %u", call[i], load.pid, after);
 			gp_gpu_hold(w->gpu, aw_now(), &a, 1);
 			gp_gpu_release(w->gpu, aw_now(), &a, 1);
 			aw_settled(w, a.handle);
 			kill(load.pid, SIGKILL); /* if it has not come to that call */
 			kfd_load_wait(&load);
-			AW_WAIT(!aw_look(w, a.handle).held);
-			calm(w);
+			TEST_WAIT(!aw_look(w, a.handle).held);
+			aw_calm(w);
 			assert_true(aw_hold(w, a.handle).failed < 0);
 			is_explained(w, a.handle, aw_look(w, a.handle).failed);
 			gp_gpu_detach(w->gpu, a.handle);
@@ -351,89 +282,75 @@ AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 
 AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 {
-	uint32_t handle = 0;
-	struct target t;
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle = aw_attach(w, t->pid);
 
-	target_start_with(&t, 2);
-	aw_open(w);
-	handle = aw_attach(w, t.pid);
 	aw_must_hold(w, handle);
-	target_tell(&t, "exec");
-	assert_int_equal(target_answer(&t), t.pid);
-	AW_WAIT(!aw_look(w, handle).held);
-	assert_int_equal(target_ask(&t, "signals"), 0); /* it was not stopped */
-	target_do(&t, "open");
-	target_do(&t, "runtime 1"); /* does not wait for a debugger */
-	target_do(&t, "queue aql");
-	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
+	target_tell(t, "exec");
+	assert_int_equal(target_answer(t), t->pid);
+	TEST_WAIT(!aw_look(w, handle).held);
+	assert_int_equal(target_ask(t, "signals"), 0); /* it was not stopped */
+	target_do(t, "open");
+	target_do(t, "runtime 1"); /* does not wait for a debugger */
+	target_do(t, "queue aql");
+	TEST_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t->pid) == 1);
 	aw_must_release(w, handle);
-	target_do(&t, "submit 0 5 1");
-	AW_WAIT(target_ask(&t, "done 0") == 1);
-	target_kill(&t);
+	target_do(t, "submit 0 5 1");
+	TEST_WAIT(target_ask(t, "done 0") == 1);
 }
 
 AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250, navi31_old)
 {
-	uint32_t handle = 0;
-	struct target t;
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = aw_attach(w, t->pid);
 
-	target_start_with(&t, 1);
-	aw_open(w);
-	handle = aw_attach(w, t.pid);
 	aw_must_hold(w, handle);
-	target_do(&t, "submit 0 5 1");
-	target_do(&t, "runtime 0"); /* is answered */
-	AW_WAIT(!aw_look(w, handle).held);
-	AW_WAIT(target_ask(&t, "done 0") == 1);
+	target_do(t, "submit 0 5 1");
+	target_do(t, "runtime 0"); /* is answered */
+	TEST_WAIT(!aw_look(w, handle).held);
+	TEST_WAIT(target_ask(t, "done 0") == 1);
 	assert_int_equal(aw_hold(w, handle).failed, -EPERM);
 	is_explained(w, handle, -EPERM);
-	target_do(&t, "destroy 0");
-	target_do(&t, "runtime 1");
-	target_do(&t, "queue aql");
-	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
-	target_kill(&t);
+	target_do(t, "destroy 0");
+	target_do(t, "runtime 1");
+	target_do(t, "queue aql");
+	TEST_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t->pid) == 1);
 }
 
 AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle = 0;
+	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_open(w);
-	handle = prepared(w, load->pid);
-	disturb(w, "evict %d", load->pid);
+	aw_disturb(w, "evict %d", load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "restore %d", load->pid);
+	aw_disturb(w, "restore %d", load->pid);
 	aw_stands_still(w, load->pid);
-	disturb(w, "evict %d", load->pid);
+	aw_disturb(w, "evict %d", load->pid);
 	aw_must_release(w, handle);
 	aw_stands_still(w, load->pid); /* for want of memory */
-	disturb(w, "restore %d", load->pid);
-	runs(w, load->pid);
+	aw_disturb(w, "restore %d", load->pid);
+	aw_wait_released(w, load->pid);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
 AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)
 {
-	uint32_t handle = 0;
-	struct target t;
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = aw_prepared(w, t->pid);
 
-	target_start_with(&t, 1);
-	aw_open(w);
-	handle = prepared(w, t.pid);
 	for (int i = 1; i <= 20; i++) {
-		kill(t.pid, SIGUSR1);
-		AW_WAIT(target_ask(&t, "signals") == i);
+		kill(t->pid, SIGUSR1);
+		TEST_WAIT(target_ask(t, "signals") == i);
 		if (i % 5)
 			continue;
-		kill(t.pid, SIGSTOP);
-		AW_WAIT(aw_state_of(t.pid) == 'T' || aw_state_of(t.pid) == 't');
+		kill(t->pid, SIGSTOP);
+		TEST_WAIT(test_process_state(t->pid) == 'T' || test_process_state(t->pid) == 't');
 		aw_must_hold(w, handle);
 		aw_must_release(w, handle);
-		kill(t.pid, SIGCONT);
+		kill(t->pid, SIGCONT);
 	}
-	assert_int_equal(target_ask(&t, "signals"), 20);
-	target_kill(&t);
+	assert_int_equal(target_ask(t, "signals"), 20);
 }
 
 /* While a hold takes half a second, looks and other questions take none of it. */
@@ -468,12 +385,11 @@ AMD_TEST(nobody_waits_for_a_slow_driver)
 	struct kfd_load *load = aw_load(w), *other = aw_load(w);
 	uint32_t handle[2] = {0};
 
-	aw_open(w);
-	handle[0] = prepared(w, load->pid);
+	handle[0] = aw_prepared(w, load->pid);
 	handle[1] = aw_attach(w, other->pid);
-	disturb(w, "delay suspend_queues 500ms");
+	aw_disturb(w, "delay suspend_queues 500ms");
 	looks_do_not_wait(w, handle[0], handle[1]);
-	disturb(w, "hold_mutex %d 500ms", load->pid); /* it maps a lot of memory */
+	aw_disturb(w, "hold_mutex %d 500ms", load->pid); /* it maps a lot of memory */
 	looks_do_not_wait(w, handle[0], handle[1]);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -486,14 +402,14 @@ AMD_TEST(a_task_may_leave_while_its_hold_is_under_way)
 
 	aw_open(w);
 	for (int i = 0; i < 3; i++) {
-		a.handle = prepared(w, load->pid);
-		disturb(w, "delay suspend_queues 300ms");
+		a.handle = aw_prepared(w, load->pid);
+		aw_disturb(w, "delay suspend_queues 300ms");
 		gp_gpu_hold(w->gpu, aw_now(), &a, 1);
 		begin_ns = aw_now();
 		gp_gpu_detach(w->gpu, a.handle); /* does not wait for it either */
 		assert_true(aw_now() - begin_ns < 200 * GP_NS_PER_MS);
-		AW_WAIT(!is_debugged(w, load->pid));
-		runs(w, load->pid);
+		TEST_WAIT(!aw_is_debugged(w, load->pid));
+		aw_wait_released(w, load->pid);
 	}
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -505,66 +421,58 @@ static void send_to_sleep(struct amd_world *w, struct target *t)
 {
 	uint64_t before = kfd_emu_count(&w->emu, "create_queue");
 
-	disturb(w, "delay create_queue 60s");
+	aw_disturb(w, "delay create_queue 60s");
 	target_tell(t, "queue aql");
-	AW_WAIT(kfd_emu_count(&w->emu, "create_queue") > before);
+	TEST_WAIT(kfd_emu_count(&w->emu, "create_queue") > before);
 }
 
 static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long queue)
 {
 	assert_false(target_has_answered(t)); /* it still sleeps */
-	disturb(w, "wake");
+	aw_disturb(w, "wake");
 	assert_int_equal(target_answer(t), queue);
-	AW_WAIT(!aw_tracer(t->pid));
+	TEST_WAIT(!aw_tracer(t->pid));
 	assert_int_equal(target_ask(t, "signals"), 0); /* not stopped */
 	target_do(t, "submit %ld 5 1", queue);
-	AW_WAIT(target_ask(t, "done %ld", queue) == 1);
+	TEST_WAIT(target_ask(t, "done %ld", queue) == 1);
 }
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250, mi250_old)
 {
-	uint32_t handle = 0;
-	struct target t;
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = aw_attach(w, t->pid);
 
-	target_start_with(&t, 1);
-	aw_open(w);
-	handle = aw_attach(w, t.pid);
-	send_to_sleep(w, &t);
+	send_to_sleep(w, t);
 	aw_must_hold(w, handle);
-	assert_true(is_debugged(w, t.pid));
+	assert_true(aw_is_debugged(w, t->pid));
 	gp_gpu_detach(w->gpu, handle);
-	AW_WAIT(!is_debugged(w, t.pid));
-	wakes_up_and_goes_on(w, &t, 1);
-	target_kill(&t);
+	TEST_WAIT(!aw_is_debugged(w, t->pid));
+	wakes_up_and_goes_on(w, t, 1);
 }
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250, mi250_old)
 {
+	struct target *t = aw_target_with(w, 1);
 	uint32_t handle = 0;
-	struct target t;
 
-	target_start_with(&t, 1);
 	aw_open(w);
-	send_to_sleep(w, &t);
+	send_to_sleep(w, t);
 	for (int i = 0; i < 5; i++) {
-		handle = aw_attach(w, t.pid);
+		handle = aw_attach(w, t->pid);
 		aw_must_hold(w, handle);
 		gp_gpu_detach(w->gpu, handle);
-		AW_WAIT(!is_debugged(w, t.pid));
+		TEST_WAIT(!aw_is_debugged(w, t->pid));
 	}
-	wakes_up_and_goes_on(w, &t, 1);
-	target_kill(&t);
+	wakes_up_and_goes_on(w, t, 1);
 }
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250, mi250_old)
 {
-	struct target t;
+	struct target *t = aw_target_with(w, 1);
 
-	target_start_with(&t, 1);
 	aw_open(w);
-	send_to_sleep(w, &t);
-	aw_must_hold(w, aw_attach(w, t.pid));
+	send_to_sleep(w, t);
+	aw_must_hold(w, aw_attach(w, t->pid));
 	aw_close(w);
-	wakes_up_and_goes_on(w, &t, 1);
-	target_kill(&t);
+	wakes_up_and_goes_on(w, t, 1);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who and what is found: GPUs and processes as sysfs shows them, queues as the kernel's debug files
- * do, processes that come, go, and follow each other under one number; and what nobody can make
- * sense of.
+ * Discovery: GPUs and processes from sysfs, queues from the kernel's debug files, processes that
+ * come, go, and reuse a pid; and content that cannot be parsed.
  */
 #include <linux/sched.h>
 #include <sys/syscall.h>
@@ -10,7 +9,6 @@
 #include "base/rng.h"
 #include "folder.h"
 #include "gpu/amd/amd_device.h"
-#include "target.h"
 
 static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id, uint32_t gfx,
 		       const char *more)
@@ -151,10 +149,10 @@ AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 	aw_open(w);
 	assert_int_equal(gp_amd_ops.open(0, 0, &second), 0);
 	for (int i = 0; i < 3; i++) {
-		AW_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, 8) == 1);
-		AW_WAIT(gp_gpu_scan(second, aw_now(), seen, 8) == 1);
+		TEST_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, 8) == 1);
+		TEST_WAIT(gp_gpu_scan(second, aw_now(), seen, 8) == 1);
 		assert_int_equal(seen[0].pid, load->pid);
-		kfd_emu_sleep_ms(80); /* and after the next look */
+		emulator_sleep_ms(80); /* and after the next look */
 	}
 	assert_true(aw_act_on(second, true, aw_attach_on(second, load->pid)).held);
 	gp_amd_ops.close(second);
@@ -318,32 +316,29 @@ TEST(garbage_is_survived)
 /* Invalid addresses: the work of this process is unknown, and nothing else happens. */
 AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
+	struct target *t = aw_target_with(w, 1);
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
 					   0xdead00000000};
 	struct folder f;
-	struct target t;
 
-	target_start_with(&t, 1);
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	for (unsigned i = 0; i < sizeof address / sizeof address[0]; i++) {
-		uint64_t gpu_id = kfd_emu_queue_number(&w->emu, t.pid, 0, "gpu_id");
+		uint64_t gpu_id = kfd_emu_queue_number(&w->emu, t->pid, 0, "gpu_id");
 		uint32_t handle = 0;
 		struct text text;
 
 		text_begin(&text);
-		fprintf(text.f, "Process %d PASID 0x1:\n  Compute queue on device %lx\n", t.pid,
+		fprintf(text.f, "Process %d PASID 0x1:\n  Compute queue on device %lx\n", t->pid,
 			gpu_id);
 		text_dump(&text, 512, 0x1000, address[i], 1);
 		text_end(&text, &f);
-		aw_open(w);
-		handle = aw_attach(w, t.pid);
+		handle = aw_attach(w, t->pid);
 		gp_gpu_prepare(w->gpu, handle, false);
-		kfd_emu_sleep_ms(150);
+		emulator_sleep_ms(150);
 		assert_false(aw_look(w, handle).known & GP_KNOWN_ACTIVE);
 		aw_close(w);
 	}
 	folder_remove(&f);
-	target_kill(&t);
 }
 
 static int count_process(void *arg, pid_t pid)
@@ -401,28 +396,27 @@ TEST(what_is_no_process_and_no_queue_is_left_out)
 
 AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 {
+	struct target *t = aw_target(w);
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
-	struct target t;
 
-	target_start(&t);
 	aw_open(w);
-	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, t->pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "does not use an AMD GPU"));
-	target_do(&t, "open"); /* it has the device open, and nothing else */
+	target_do(t, "open"); /* it has the device open, and nothing else */
 	err = (struct gp_error){0};
-	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, t->pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "no compute queue"));
-	assert_false(aw_sees(w, t.pid, NULL));
-	target_do(&t, "queue aql");
+	assert_false(aw_sees(w, t->pid, NULL));
+	target_do(t, "queue aql");
 	err = (struct gp_error){0};
-	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0); /* at once */
-	assert_int_equal(seen.pid, t.pid);
+	assert_int_equal(gp_gpu_find(w->gpu, t->pid, &seen, &err), 0); /* at once */
+	assert_int_equal(seen.pid, t->pid);
 	assert_int_equal(seen.queue, GP_QUEUE_ALL);
 	assert_string_equal(seen.name, "amd-target");
-	target_do(&t, "destroy 0");
-	AW_WAIT(!aw_sees(w, t.pid, NULL));
-	target_kill(&t);
+	target_do(t, "destroy 0");
+	TEST_WAIT(!aw_sees(w, t->pid, NULL));
+	target_kill(t);
 	err = (struct gp_error){0};
 	assert_int_equal(gp_gpu_find(w->gpu, 0x3ffffe, &seen, &err), -ESRCH);
 	assert_true(strlen(err.text) > 10);
@@ -449,7 +443,7 @@ AMD_TEST(many_processes_are_found_and_leave)
 		target_do(&t[i], "open");
 		target_do(&t[i], "queue aql");
 	}
-	AW_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8) == MANY);
+	TEST_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8) == MANY);
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 5), MANY); /* room for five */
 	n = gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8);
 	for (int i = 0; i < n; i++)
@@ -457,12 +451,12 @@ AMD_TEST(many_processes_are_found_and_leave)
 			assert_true(seen[i].key != seen[k].key && seen[i].pid != seen[k].pid);
 	for (unsigned i = 0; i < MANY; i += 2)
 		target_kill(&t[i]);
-	AW_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8) == MANY / 2);
+	TEST_WAIT(gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8) == MANY / 2);
 	for (unsigned i = 1; i < MANY; i += 2) {
 		assert_true(aw_sees(w, t[i].pid, NULL));
 		target_kill(&t[i]);
 	}
-	AW_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8));
+	TEST_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, MANY + 8));
 }
 
 /* Whatever becomes of them between two looks. */
@@ -487,7 +481,7 @@ AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 			gp_gpu_detach(w->gpu, handle);
 		assert_int_equal(gp_gpu_find(w->gpu, pid, &seen[0], &err), -ESRCH);
 	}
-	AW_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, 16));
+	TEST_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, 16));
 }
 
 /* As fork(), under this number. */
@@ -501,35 +495,31 @@ static pid_t fork_as(const void *pid)
 
 AMD_TEST(another_process_under_the_same_number_is_another)
 {
+	struct target *t = aw_target_with(w, 1);
 	struct gp_seen first = {0}, second = {0};
 	struct gp_observation o;
 	uint32_t handle = 0, again = 0;
-	struct target t;
 	pid_t pid;
 
-	target_start_with(&t, 1);
-	pid = t.pid;
+	pid = t->pid;
 	aw_open(w);
-	AW_WAIT(aw_sees(w, pid, &first));
+	TEST_WAIT(aw_sees(w, pid, &first));
 	assert_int_equal(gp_gpu_attach(w->gpu, first.key, &handle), 0);
-	target_kill(&t);
-	kfd_emu_sleep_ms(30); /* start times are told in 1/100 s */
-	if (target_start_by(&t, fork_as, &pid) != pid) {
-		target_forget(&t);
+	target_kill(t);
+	emulator_sleep_ms(30); /* start times are told in 1/100 s */
+	if (target_start_by(t, fork_as, &pid) != pid) {
+		target_forget(t);
 		print_message("a process's number cannot be chosen here\n");
 		skip();
 	}
-	target_do(&t, "open");
-	target_do(&t, "runtime 1");
-	target_do(&t, "queue aql");
+	target_become_rocm(t, 1);
 	o = aw_hold(w, handle); /* of a process that is gone */
 	assert_int_equal(o.failed, -ESRCH);
 	assert_false(o.held);
 	assert_int_equal(aw_suspended(w, pid), 0);
-	AW_WAIT(aw_sees(w, pid, &second) && second.key != first.key);
+	TEST_WAIT(aw_sees(w, pid, &second) && second.key != first.key);
 	assert_int_equal(gp_gpu_attach(w->gpu, second.key, &again), 0);
 	aw_must_hold(w, again);
 	assert_int_equal(aw_suspended(w, pid), 1);
 	assert_false(aw_look(w, handle).held);
-	target_kill(&t);
 }

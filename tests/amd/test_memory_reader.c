@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who looks, and does not come back: a FIFO that nobody writes to stands for what never answers. It
+ * Readers that hang: a FIFO without a writer takes the place of a sysfs file that never answers. It
  * is where sysfs has the compute units that a process occupies.
  */
 #include "folder.h"
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Looks at this process: -1 as gp_amd_readers_run() says, if somebody may look at all. */
+/* Reads this process, with the result of gp_amd_readers_run(). There must be a free reader. */
 static int look(struct gp_amd_readers *readers, bool at_fifo)
 {
 	struct gp_amd_reading *g = gp_amd_readers_room(readers, 1);
@@ -67,12 +67,12 @@ TEST(who_comes_back_can_look_again)
 		for (unsigned i = 0; i < GP_AMD_READERS_MAX; i++)
 			assert_int_equal(look(&readers, true), 0);
 		assert_null(gp_amd_readers_room(&readers, 1)); /* all are out */
-		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
+		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
 		readers.patience_ns = 20 * GP_NS_PER_S;
 		assert_int_equal(look(&readers, false), -1);
 		assert_true(gp_amd_readers_room(&readers, 1)->known);
 		readers.patience_ns = 20 * GP_NS_PER_MS;
-		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
+		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
 	}
 	gp_amd_readers_end(&readers);
 }

@@ -7,7 +7,6 @@
  * again, with the argument --tool.
  */
 #include <dirent.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -118,30 +117,20 @@ static pid_t find_host_thread(pid_t pid)
 
 static void start_tool(struct tool *tool, struct kfd_load *const *load, unsigned n)
 {
-	char path[] = "/proc/self/exe", option[] = "--tool", pid[BATCH_MAX][16], byte;
-	char *words[BATCH_MAX + 3] = {path, option};
-	int to[2], from[2];
+	const char *words[BATCH_MAX + 3] = {"/proc/self/exe", "--tool"};
+	struct test_child child;
+	char pid[BATCH_MAX][16], byte;
 
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(pid[i], sizeof pid[i], "%d", load[i]->pid);
 		words[2 + i] = pid[i];
 	}
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	tool->pid = fork();
-	if (!tool->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], 0);
-		dup2(from[1], 1);
-		execv(path, words);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	tool->to = to[1];
-	assert_int_equal(read(from[0], &byte, 1), 1);
-	close(from[0]);
-	AW_WAIT((tool->thread = find_host_thread(tool->pid)));
+	test_spawn(&child, words);
+	tool->pid = child.pid;
+	tool->to = child.to;
+	assert_int_equal(read(child.from, &byte, 1), 1);
+	close(child.from);
+	TEST_WAIT((tool->thread = find_host_thread(tool->pid)));
 }
 
 /* Every system call of the thread, until it ends. For each suspend and each resume, how many there
@@ -240,7 +229,7 @@ AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250, mi250_old)
 	for (unsigned i = 0; i < BATCH_MAX; i++) {
 		a[i].handle = aw_attach(w, load[i]->pid);
 		gp_gpu_prepare(w->gpu, a[i].handle, true);
-		AW_WAIT(aw_look(w, a[i].handle).known & GP_KNOWN_ACTIVE);
+		TEST_WAIT(aw_look(w, a[i].handle).known & GP_KNOWN_ACTIVE);
 	}
 	act(w->gpu, true, a, BATCH_MAX);
 	act(w->gpu, false, a, BATCH_MAX);
@@ -264,7 +253,7 @@ static void open_bare(struct bare *b, pid_t pid)
 
 	b->kfd = gp_kfd_open(NULL);
 	assert_int_equal(gp_amd_session_open(&b->s, b->kfd, pid, &rule, NULL), 0);
-	AW_WAIT((gp_amd_session_tick(&b->s), b->s.link == GP_AMD_UNLINKED));
+	TEST_WAIT((gp_amd_session_tick(&b->s), b->s.link == GP_AMD_UNLINKED));
 }
 
 /* One system call, and nothing else. */
@@ -303,7 +292,6 @@ AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, mi250, navi31)
 		load[i] = aw_load(w, "--queues", "4", "--steps", "20");
 	kfd_emu_control(&w->emu, "suspend_us 0"); /* what the hardware takes would hide us */
 	open_bare(&b, load[0]->pid);
-	aw_open(w);
 	handle = aw_attach(w, load[1]->pid);
 	aw_must_hold(w, handle);
 	aw_must_release(w, handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `priority` with the real engine, in real time, on the emulator: how soon latency-critical work
- * has the device, who is held and who is not, and what may be known of whom.
+ * has the device, which tasks are held, and what is known of each.
  */
 #include "scheduler.h"
 #include "timing.h"
@@ -13,16 +13,6 @@
  * and the engine again. */
 #define HANDOVERS      6
 #define HINT_HANDOVERS 4
-
-static uint64_t process_is(struct amd_world *w, pid_t pid, const char *field)
-{
-	return kfd_emu_process_number(&w->emu, pid, field);
-}
-
-static bool is_debugged(struct amd_world *w, pid_t pid)
-{
-	return process_is(w, pid, "debugged") == 1;
-}
 
 /* A request every 60 ms with this number of steps; a step is 0.1 ms. */
 static struct kfd_load *start_service(struct amd_world *w, const char *steps)
@@ -40,7 +30,7 @@ static struct kfd_load *start_be(struct amd_world *w, const char *queues)
 	return aw_load(w, "--queues", queues, "--steps", "50");
 }
 
-/* Forgets the requests so far. */
+/* Discards the latencies of earlier requests. */
 static void drain(const struct kfd_load *lc)
 {
 	struct pollfd p = {.fd = lc->out, .events = POLLIN};
@@ -90,7 +80,7 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 		sched_know(&s, be[i]->pid, GP_BEST_EFFORT);
 	sched_begin(&s, w);
 	for (unsigned i = 0; i < tasks; i++)
-		AW_WAIT(aw_suspended(w, be[i]->pid)); /* it has begun */
+		TEST_WAIT(aw_suspended(w, be[i]->pid)); /* it has begun */
 	first_ns = latency_ns(lc, REQUESTS);
 	printf("alone %lu us, beside %u x %s queues %lu us, before them %lu us\n", alone_ns / 1000,
 	       tasks, queues, shared_ns / 1000, first_ns / 1000);
@@ -102,7 +92,7 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 	assert_int_equal(kfd_load_stop(lc), 0);
 	for (unsigned i = 0; i < tasks; i++) { /* preempted work ends with the right result */
 		assert_int_equal(aw_suspended(w, be[i]->pid), 0);
-		assert_false(is_debugged(w, be[i]->pid));
+		assert_false(aw_is_debugged(w, be[i]->pid));
 		assert_int_equal(kfd_load_stop(be[i]), 0);
 	}
 }
@@ -117,7 +107,7 @@ AMD_TEST_ON(it_takes_it_from_several, mi250)
 	latency_critical_work_comes_first(w, "200", 3, "3");
 }
 
-/* Where nobody counts compute units: as long as work that was taken is believed to run. */
+/* GPUs without a count of occupied compute units: work is assumed to run for a fixed time. */
 AMD_TEST_ON(a_short_request_takes_the_device, navi31_old)
 {
 	latency_critical_work_comes_first(w, "50", 1, "9");
@@ -134,12 +124,12 @@ static uint64_t take_device_ns(struct amd_world *w, struct target *lc, pid_t be)
 {
 	uint64_t rung_ns, ns;
 
-	AW_WAIT(!aw_suspended(w, be));
+	TEST_WAIT(!aw_suspended(w, be));
 	target_do(lc, "submit 0 1 50");
 	rung_ns = kfd_emu_queue_number(&w->emu, lc->pid, 0, "rung_ns");
-	AW_WAIT(process_is(w, be, "suspended_ns") > rung_ns);
-	ns = process_is(w, be, "suspended_ns") - rung_ns;
-	AW_WAIT(target_ask(lc, "done 0") > 0);
+	TEST_WAIT(aw_process(w, be, "suspended_ns") > rung_ns);
+	ns = aw_process(w, be, "suspended_ns") - rung_ns;
+	TEST_WAIT(target_ask(lc, "done 0") > 0);
 	return ns;
 }
 
@@ -148,18 +138,15 @@ AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250, mi300x_o
 	struct kfd_load *be = start_be(w, "4");
 	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS), bound_ns;
 	uint64_t late_ns = timer_lateness_ns();
+	struct target *lc = aw_target_with(w, 1);
 	struct scheduler s = {0};
-	struct target lc;
 
-	target_start_with(&lc, 1);
-	sched_know(&s, lc.pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_begin(&s, w);
+	sched_begin_with(&s, w, lc->pid, be->pid);
 	/* Until it has been found, and the other is attached to. */
-	AW_WAIT((target_ask(&lc, "submit 0 1 50"), aw_suspended(w, be->pid)));
-	AW_WAIT(target_ask(&lc, "done 0") > 0);
+	TEST_WAIT((target_ask(lc, "submit 0 1 50"), aw_suspended(w, be->pid)));
+	TEST_WAIT(target_ask(lc, "done 0") > 0);
 	for (unsigned i = 0; i < REQUESTS; i++)
-		ns[i] = take_device_ns(w, &lc, be->pid);
+		ns[i] = take_device_ns(w, lc, be->pid);
 	late_ns = worse_lateness_ns(late_ns);
 	p50 = percentile(ns, REQUESTS, 50);
 	bound_ns = DETECT_NS + bare_ns + HANDOVERS * late_ns;
@@ -169,7 +156,6 @@ AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250, mi300x_o
 	assert_true(p50 <= bound_ns);
 	sched_end(&s);
 	assert_int_equal(kfd_load_stop(be), 0);
-	target_kill(&lc);
 }
 
 static struct gp_task_stats task_of(const struct scheduler *s, pid_t pid)
@@ -208,10 +194,10 @@ AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x, mi250_old)
 	uint64_t key, late_ns = timer_lateness_ns();
 	struct scheduler s = {0};
 
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know_both(&s, lc->pid, be->pid);
 	sched_make(&s, w);
-	while (!task_of(&s, be->pid).pid || !task_of(&s, lc->pid).pid || !is_debugged(w, be->pid)) {
+	while (!task_of(&s, be->pid).pid || !task_of(&s, lc->pid).pid ||
+	       !aw_is_debugged(w, be->pid)) {
 		gp_engine_step(s.engine, aw_now());
 		usleep(1000);
 	}
@@ -240,14 +226,12 @@ AMD_TEST(an_idle_best_effort_task_is_not_held)
 	struct kfd_load *lc = start_lc(w), *be = aw_load(w, "--idle");
 	struct scheduler s = {0};
 
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_begin(&s, w);
-	AW_WAIT(is_debugged(w, be->pid)); /* it could be */
+	sched_begin_with(&s, w, lc->pid, be->pid);
+	TEST_WAIT(aw_is_debugged(w, be->pid)); /* it could be */
 	latency_ns(lc, 5);
 	/* Until it is seen that it is idle it may be held once. */
 	assert_in_range(kfd_emu_count(&w->emu, "suspend_queues"), 0, 1);
-	AW_WAIT(!aw_suspended(w, be->pid));
+	TEST_WAIT(!aw_suspended(w, be->pid));
 	sched_end(&s);
 	assert_int_equal(kfd_load_stop(be), 0);
 }
@@ -257,41 +241,34 @@ AMD_TEST(a_process_that_nobody_named_is_never_touched)
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2"), *other = start_be(w, "2");
 	struct scheduler s = {0};
 
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_begin(&s, w);
-	AW_WAIT(aw_suspended(w, be->pid));
+	sched_begin_with(&s, w, lc->pid, be->pid);
+	TEST_WAIT(aw_suspended(w, be->pid));
 	latency_ns(lc, 5);
-	assert_int_equal(process_is(w, other->pid, "suspends"), 0);
-	assert_false(is_debugged(w, other->pid));
-	assert_int_equal(process_is(w, lc->pid, "suspends"), 0);
+	assert_int_equal(aw_process(w, other->pid, "suspends"), 0);
+	assert_false(aw_is_debugged(w, other->pid));
+	assert_int_equal(aw_process(w, lc->pid, "suspends"), 0);
 	sched_end(&s);
 }
 
 AMD_TEST(who_comes_later_and_who_goes_is_seen)
 {
+	struct target *t = aw_target(w); /* its number is known before it has a queue */
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2");
 	struct scheduler s = {0};
-	struct target t;
 
-	target_start(&t); /* its number is known before it has a queue */
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_know(&s, t.pid, GP_BEST_EFFORT);
+	sched_know_both(&s, lc->pid, be->pid);
+	sched_know(&s, t->pid, GP_BEST_EFFORT);
 	sched_begin(&s, w);
-	AW_WAIT(aw_suspended(w, be->pid));
-	target_do(&t, "open");
-	target_do(&t, "runtime 1");
-	target_do(&t, "queue aql");
-	target_do(&t, "submit 0 200 1000"); /* more than it can have */
-	AW_WAIT(aw_suspended(w, t.pid));
+	TEST_WAIT(aw_suspended(w, be->pid));
+	target_become_rocm(t, 1);
+	target_do(t, "submit 0 200 1000"); /* more than it can have */
+	TEST_WAIT(aw_suspended(w, t->pid));
 	kfd_load_kill(be); /* held or not */
 	kfd_load_kill(lc); /* no latency-critical task is left */
-	AW_WAIT(!aw_suspended(w, t.pid));
-	kfd_emu_sleep_ms(100);
-	assert_int_equal(aw_suspended(w, t.pid), 0);
+	TEST_WAIT(!aw_suspended(w, t->pid));
+	emulator_sleep_ms(100);
+	assert_int_equal(aw_suspended(w, t->pid), 0);
 	sched_end(&s);
-	target_kill(&t);
 }
 
 AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20, mi250)
@@ -299,15 +276,13 @@ AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20, mi
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	struct scheduler s = {0};
 
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_begin(&s, w);
-	AW_WAIT(aw_suspended(w, be->pid)); /* so its work was seen */
+	sched_begin_with(&s, w, lc->pid, be->pid);
+	TEST_WAIT(aw_suspended(w, be->pid)); /* so its work was seen */
 	latency_ns(lc, 5);
-	AW_WAIT(aw_suspended(w, be->pid));
-	AW_WAIT(!aw_suspended(w, be->pid)); /* and its rest */
+	TEST_WAIT(aw_suspended(w, be->pid));
+	TEST_WAIT(!aw_suspended(w, be->pid)); /* and its rest */
 	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 1);
-	assert_false(is_debugged(w, lc->pid));
+	assert_false(aw_is_debugged(w, lc->pid));
 	sched_end(&s);
 	assert_int_equal(kfd_load_stop(be), 0);
 }
@@ -323,12 +298,10 @@ AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 	struct scheduler s = {0};
 
 	hide_debugfs();
-	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
-	sched_know(&s, be->pid, GP_BEST_EFFORT);
-	sched_begin(&s, w);
-	AW_WAIT(is_debugged(w, lc->pid));
-	AW_WAIT(aw_suspended(w, be->pid));
-	assert_int_equal(process_is(w, lc->pid, "suspends"), 0);
+	sched_begin_with(&s, w, lc->pid, be->pid);
+	TEST_WAIT(aw_is_debugged(w, lc->pid));
+	TEST_WAIT(aw_suspended(w, be->pid));
+	assert_int_equal(aw_process(w, lc->pid, "suspends"), 0);
 	sched_end(&s);
 	assert_int_equal(kfd_load_stop(lc), 0);
 	assert_int_equal(kfd_load_stop(be), 0);
@@ -341,14 +314,13 @@ AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 	uint32_t handle[2] = {0};
 
 	hide_debugfs();
-	aw_open(w);
 	handle[0] = aw_attach(w, lc->pid);
 	handle[1] = aw_attach(w, be->pid);
 	gp_gpu_prepare(w->gpu, handle[0], false);
 	gp_gpu_prepare(w->gpu, handle[1], true);
-	AW_WAIT(aw_look(w, handle[1]).known & GP_KNOWN_ACTIVE);
-	kfd_emu_sleep_ms(300);
+	TEST_WAIT(aw_look(w, handle[1]).known & GP_KNOWN_ACTIVE);
+	emulator_sleep_ms(300);
 	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
-	assert_false(is_debugged(w, lc->pid));
+	assert_false(aw_is_debugged(w, lc->pid));
 	aw_must_hold(w, handle[1]);
 }

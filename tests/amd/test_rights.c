@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what: no driver, an old one, one that may not be opened, another user's process, one's
- * own, and one in a pid namespace. Each has its errno and a sentence that says what to do.
+ * Access rights: no driver, an old driver, a device file without permission, another user's
+ * process, the caller's own process, and one in a pid namespace. Each case has its errno and a
+ * sentence that says what to do.
  */
 #include <sched.h>
 #include <sys/prctl.h>
@@ -9,9 +10,6 @@
 
 #include "folder.h"
 #include "gpu/amd/kfd.h"
-#include "target.h"
-
-#define NOBODY 65534
 
 /* What a process of its own answered. */
 struct answer {
@@ -19,35 +17,23 @@ struct answer {
 	char text[256];
 };
 
-/* Runs `f` in a process of its own, as this user. */
-static struct answer as_user(uid_t user, void (*f)(struct answer *a, pid_t pid), pid_t pid)
-{
-	struct answer a = {.code = 12345};
-	int pipes[2];
-	pid_t child;
-
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	child = fork();
-	if (!child) {
-		if (setgid(user) || setuid(user))
-			_exit(1);
-		f(&a, pid);
-		_exit(write(pipes[1], &a, sizeof a) != sizeof a);
-	}
-	close(pipes[1]);
-	assert_int_equal(read(pipes[0], &a, sizeof a), sizeof a);
-	close(pipes[0]);
-	waitpid(child, NULL, 0);
-	return a;
-}
+#define as_user(user, f, pid)                                           \
+	({                                                              \
+		struct answer answer_ = {.code = 12345};                \
+		pid_t pid_ = (pid);                                     \
+                                                                        \
+		test_as_user(user, f, &pid_, &answer_, sizeof answer_); \
+		answer_;                                                \
+	})
 
 static void note_error(struct answer *a, const struct gp_error *err)
 {
 	snprintf(a->text, sizeof a->text, "%s", err->text);
 }
 
-static void open_it(struct answer *a, pid_t pid)
+static void open_it(void *answer, const void *pid)
 {
+	struct answer *a = answer;
 	struct gp_error err = {0};
 	struct gp_gpu *gpu;
 
@@ -59,8 +45,10 @@ static void open_it(struct answer *a, pid_t pid)
 	note_error(a, &err);
 }
 
-static void probe_it(struct answer *a, pid_t pid)
+static void probe_it(void *answer, const void *pid)
 {
+	struct answer *a = answer;
+
 	(void)pid;
 	a->code = gp_amd_ops.probe();
 }
@@ -77,8 +65,10 @@ static void note_finding(void *arg, const struct gp_finding *finding)
 		 finding->advice ? finding->advice : "nothing to do");
 }
 
-static void ask_doctor(struct answer *a, pid_t pid)
+static void ask_doctor(void *answer, const void *pid)
 {
+	struct answer *a = answer;
+
 	(void)pid;
 	a->code = -1;
 	gp_backend_doctor(&gp_amd_ops, note_finding, a);
@@ -165,12 +155,12 @@ AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)
 	chmod(path, 0600);
 	chmod(f.path, 0755);
 	setenv("GPREEMPT_KFD", path, 1);
-	a = as_user(NOBODY, open_it, 0);
+	a = as_user(TEST_NOBODY, open_it, 0);
 	assert_int_equal(a.code, -EACCES);
 	assert_int_equal(a.other, -EACCES);
 	assert_non_null(strstr(a.text, "render"));
-	assert_int_equal(as_user(NOBODY, probe_it, 0).code, -EACCES); /* they are there */
-	a = as_user(NOBODY, ask_doctor, 0);
+	assert_int_equal(as_user(TEST_NOBODY, probe_it, 0).code, -EACCES); /* they are there */
+	a = as_user(TEST_NOBODY, ask_doctor, 0);
 	assert_int_equal(a.code, GP_FINDING_MISSING);
 	assert_non_null(strstr(a.text, "group `render`"));
 	folder_remove(&f);
@@ -191,8 +181,10 @@ AMD_TEST(firmware_that_cannot_is_told_by_the_doctor)
 }
 
 /* `other`: whether it was held at the end. */
-static void hold_it(struct answer *a, pid_t pid)
+static void hold_it(void *answer, const void *arg)
 {
+	struct answer *a = answer;
+	pid_t pid = *(const pid_t *)arg;
 	struct gp_observation o = {0};
 	struct gp_action action = {0};
 	struct gp_error err = {0};
@@ -223,7 +215,7 @@ static void hold_it(struct answer *a, pid_t pid)
 AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250, mi250_old)
 {
 	struct kfd_load *load = aw_load(w);
-	struct answer a = as_user(NOBODY, hold_it, load->pid);
+	struct answer a = as_user(TEST_NOBODY, hold_it, load->pid);
 
 	assert_int_equal(a.code, -EPERM);
 	assert_false(a.other);
@@ -235,13 +227,13 @@ AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250, mi250_old)
 AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250, mi250_old)
 {
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
-	struct answer a = as_user(NOBODY, hold_it, load->pid);
+	struct answer a = as_user(TEST_NOBODY, hold_it, load->pid);
 
 	if (a.code)
 		assert_non_null(strstr(a.text, "Yama"));
 	else
 		assert_true(a.other);
-	AW_WAIT(kfd_emu_process_number(&w->emu, load->pid, "debugged") == 0);
+	TEST_WAIT(aw_process(w, load->pid, "debugged") == 0);
 	assert_int_equal(aw_suspended(w, load->pid), 0); /* the close put it back */
 	assert_int_equal(kfd_load_stop(load), 0);
 }
@@ -250,7 +242,6 @@ AMD_TEST(root_holds_everybodys)
 {
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
 
-	aw_open(w);
 	aw_must_hold(w, aw_attach(w, load->pid));
 	aw_close(w);
 	assert_int_equal(kfd_load_stop(load), 0);
@@ -280,21 +271,20 @@ AMD_TEST(a_process_in_a_pid_namespace_is_held_by_its_number_here)
 		print_message("no pid namespaces here\n");
 		skip();
 	}
-	target_do(&t, "open");
-	target_do(&t, "runtime 1");
-	target_do(&t, "queue aql");
-	aw_open(w);
+	target_become_rocm(&t, 1);
 	handle = aw_attach(w, t.pid);
 	aw_must_hold(w, handle);
 	assert_int_equal(aw_suspended(w, t.pid), 1);
 	target_do(&t, "submit 0 5 1");
 	aw_must_release(w, handle);
-	AW_WAIT(target_ask(&t, "done 0") == 1);
+	TEST_WAIT(target_ask(&t, "done 0") == 1);
 	target_kill(&t);
 }
 
-static void release_it(struct answer *a, pid_t pid)
+static void release_it(void *answer, const void *arg)
 {
+	struct answer *a = answer;
+	pid_t pid = *(const pid_t *)arg;
 	struct gp_error err = {0};
 
 	a->code = gp_backend_release_process(&gp_amd_ops, pid, &err);

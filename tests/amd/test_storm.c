@@ -8,7 +8,6 @@
  * form makes 500 cycles on each machine; with GPREEMPT_SOAK=N, N times 10,000. GPREEMPT_SEED
  * chooses another storm.
  */
-#include <dirent.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -25,26 +24,11 @@
 
 /* What the tool tells, also after it was killed. */
 struct report {
-	uint64_t cycles;  /* a hold of a process that came to pass, and its end */
+	uint64_t cycles;  /* completed holds of a process, with their release */
 	uint64_t refused; /* because the process was ending */
 	int unexpected;   /* an error that has no reason here */
 	char sentence[256];
 };
-
-static unsigned open_files(pid_t pid)
-{
-	char path[48];
-	unsigned n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", pid);
-	dir = opendir(path);
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
 
 static void name_open_files(char *text, size_t size)
 {
@@ -182,7 +166,7 @@ static int be_tool(int fd, uint64_t seed)
 {
 	struct tool t = {
 		.report = mmap(NULL, sizeof *t.report, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)};
-	unsigned files = open_files(getpid());
+	unsigned files = test_open_files(getpid());
 
 	signal(SIGTERM, on_signal);
 	gp_rng_init(&t.rng, seed, 0);
@@ -196,7 +180,7 @@ static int be_tool(int fd, uint64_t seed)
 	gp_amd_ops.close(t.gpu);
 	/* The reader is on its way out, and malloc opens files of its own when a thread ends. */
 	for (unsigned i = 0; i < 200; i++) {
-		if (open_files(getpid()) == files)
+		if (test_open_files(getpid()) == files)
 			return 0;
 		usleep(10000);
 	}
@@ -248,8 +232,9 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Its result is right. One whose debugger is killed while it tells that its runtime ends waits in
- * the driver until a signal comes: that is the driver's own way, and counted.
+ * The load ends with the right result. If its debugger is killed while the load announces the end
+ * of its runtime, the load waits in the driver until a signal comes. The driver does so, too; such
+ * signals are counted.
  */
 static void end_load(struct storm *s, unsigned i)
 {
@@ -277,7 +262,7 @@ static bool is_anything_left(struct storm *s)
 
 	free(state);
 	for (unsigned i = 0; i < LOADS; i++)
-		left |= aw_tracer(s->load[i].pid) > 0 || aw_state_of(s->load[i].pid) == 't';
+		left |= aw_tracer(s->load[i].pid) > 0 || test_process_state(s->load[i].pid) == 't';
 	return left;
 }
 
@@ -287,9 +272,9 @@ static void all_go_on(struct storm *s)
 
 	for (unsigned i = 0; i < LOADS; i++)
 		before[i] = aw_sum(s->w, s->load[i].pid, "executed");
-	kfd_emu_sleep_ms(60);                /* a packet, and a little */
+	emulator_sleep_ms(60);               /* a packet, and a little */
 	for (unsigned i = 0; i < LOADS; i++) /* with a new queue it may be less */
-		AW_WAIT(aw_sum(s->w, s->load[i].pid, "executed") != before[i]);
+		TEST_WAIT(aw_sum(s->w, s->load[i].pid, "executed") != before[i]);
 }
 
 /* A tool works for a while, and processes end meanwhile; then it is ended in one way or another. */
@@ -307,17 +292,17 @@ static void live_through_a_tool(struct storm *s)
 		start_load(s, i);
 		s->restarts++;
 	}
-	AW_WAIT(s->report->cycles >= until || has_ended(tool));
+	TEST_WAIT(s->report->cycles >= until || has_ended(tool));
 	usleep((useconds_t)gp_rng_below(&s->rng, 3000));
 	kill(tool, kill_it ? SIGKILL : SIGTERM);
-	AW_WAIT(has_ended(tool));
+	TEST_WAIT(has_ended(tool));
 	waitpid(tool, &status, 0);
 	if (!kill_it && status)
 		fail_msg("the tool ended with %#x: %s", status, s->report->sentence);
 	*(kill_it ? &s->kills : &s->ends) += 1;
 	if (s->report->unexpected)
 		fail_msg("%d: %s", s->report->unexpected, s->report->sentence);
-	AW_WAIT(!is_anything_left(s));
+	TEST_WAIT(!is_anything_left(s));
 	all_go_on(s);
 }
 
@@ -354,7 +339,7 @@ static struct aw_machine hws_new = {.gpu = "mi300x", .rule = "new", .slots = "64
 
 AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new, hws_old, mes_new)
 {
-	unsigned files = open_files(w->emu.pid);
+	unsigned files = test_open_files(w->emu.pid);
 	struct storm s;
 
 	begin(&s, w);
@@ -366,7 +351,7 @@ AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new, hws_old, mes_new)
 	       "%u; packets %lu\n",
 	       s.report->cycles, s.report->refused, s.kills, s.ends, s.restarts, s.nudges,
 	       kfd_emu_count(&w->emu, "packets"));
-	AW_WAIT(open_files(w->emu.pid) == files); /* the driver has released all processes */
+	TEST_WAIT(test_open_files(w->emu.pid) == files); /* the driver has released all processes */
 	end(&s);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process is taken from a holder that lives and does not let go; and only from that one. */
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 
 #include "amd_world.h"
@@ -8,18 +7,17 @@
 
 /* A process that holds a load, and says when it does, and when it no longer does. */
 struct owner {
-	pid_t pid;
-	int from;
+	struct test_child child;
 	struct gp_undo undo;
 };
 
-static void tell(int out, const void *what, size_t size)
+static void tell(const void *what, size_t size)
 {
-	if (write(out, what, size) != (ssize_t)size)
+	if (write(STDOUT_FILENO, what, size) != (ssize_t)size)
 		_exit(1);
 }
 
-static void hold_until_taken(pid_t pid, int out)
+static void hold_until_taken(pid_t pid)
 {
 	struct gp_observation o = {0};
 	struct gp_action a = {0};
@@ -28,7 +26,6 @@ static void hold_until_taken(pid_t pid, int out)
 	struct gp_gpu *gpu;
 	int r;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (gp_amd_ops.open(0, 0, &gpu) || gp_gpu_find(gpu, pid, &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &a.handle))
 		_exit(1);
@@ -39,7 +36,7 @@ static void hold_until_taken(pid_t pid, int out)
 	do
 		gp_gpu_observe(gpu, aw_now(), &o, 1);
 	while (!o.held);
-	tell(out, &undo, sizeof undo);
+	tell(&undo, sizeof undo);
 	do {
 		usleep(1000);
 		gp_gpu_observe(gpu, aw_now(), &o, 1);
@@ -47,34 +44,21 @@ static void hold_until_taken(pid_t pid, int out)
 	r = gp_gpu_undo_record(gpu, a.handle, &undo);
 	if (r && r != -EAGAIN)
 		_exit(1); /* it lives, and may be held again */
-	tell(out, "", 1);
+	tell("", 1);
 	gp_gpu_hold(gpu, aw_now(), &a, 1);
 	do
 		gp_gpu_observe(gpu, aw_now(), &o, 1);
 	while (!o.held);
-	tell(out, "", 1);
+	tell("", 1);
 	for (;;)
 		pause();
 }
 
 static void start_holder(struct owner *h, pid_t target)
 {
-	int ends[2];
-
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	h->pid = fork();
-	if (!h->pid)
-		hold_until_taken(target, ends[1]);
-	close(ends[1]);
-	h->from = ends[0];
-	assert_int_equal(read(h->from, &h->undo, sizeof h->undo), sizeof h->undo);
-}
-
-static void end_holder(struct owner *h)
-{
-	kill(h->pid, SIGKILL);
-	waitpid(h->pid, NULL, 0);
-	close(h->from);
+	if (test_fork(&h->child))
+		hold_until_taken(target);
+	assert_int_equal(read(h->child.from, &h->undo, sizeof h->undo), sizeof h->undo);
 }
 
 static struct gp_undo taken_from(const struct gp_undo *undo, pid_t owner)
@@ -90,12 +74,10 @@ static struct gp_undo taken_from(const struct gp_undo *undo, pid_t owner)
 static int undo_in_child(const struct gp_undo *undo)
 {
 	pid_t pid = fork();
-	int status;
 
 	if (!pid)
 		_exit(-gp_backend_undo(&gp_amd_ops, undo, NULL));
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : INT32_MIN;
+	return -test_exit_status(pid);
 }
 
 AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
@@ -107,21 +89,21 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 
 	start_holder(&h, load->pid);
 	assert_true(aw_suspended(w, load->pid) > 0);
-	kill(h.pid, SIGSTOP);
-	AW_WAIT(aw_state_of(h.pid) == 'T');
+	kill(h.child.pid, SIGSTOP);
+	TEST_WAIT(test_process_state(h.child.pid) == 'T');
 	assert_int_equal(undo_in_child(&h.undo), 0); /* it would let go by itself */
 	assert_true(aw_suspended(w, load->pid) > 0);
-	undo = taken_from(&h.undo, h.pid);
+	undo = taken_from(&h.undo, h.child.pid);
 	assert_int_equal(undo_in_child(&undo), 0);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
 	aw_wait_progress(w, load->pid);
 	assert_int_equal(undo_in_child(&undo), 0); /* there is nothing left to take */
-	kill(h.pid, SIGCONT);
-	assert_int_equal(read(h.from, &byte, 1), 1); /* it notices ... */
-	assert_int_equal(read(h.from, &byte, 1), 1); /* and can hold it again */
+	kill(h.child.pid, SIGCONT);
+	assert_int_equal(read(h.child.from, &byte, 1), 1); /* it notices ... */
+	assert_int_equal(read(h.child.from, &byte, 1), 1); /* and can hold it again */
 	assert_true(aw_suspended(w, load->pid) > 0);
-	end_holder(&h);
-	AW_WAIT(aw_suspended(w, load->pid) == 0);
+	test_child_end(&h.child);
+	TEST_WAIT(aw_suspended(w, load->pid) == 0);
 	assert_int_equal(undo_in_child(&undo), 0); /* the dead hold nothing */
 	aw_wait_progress(w, load->pid);
 }
@@ -134,14 +116,14 @@ AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 	struct gp_undo undo;
 
 	start_holder(&h, load->pid);
-	kill(h.pid, SIGSTOP);
-	AW_WAIT(aw_state_of(h.pid) == 'T');
-	undo = taken_from(&h.undo, h.pid);
+	kill(h.child.pid, SIGSTOP);
+	TEST_WAIT(test_process_state(h.child.pid) == 'T');
+	undo = taken_from(&h.undo, h.child.pid);
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), 0);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
 	assert_true(aw_tracer(load->pid) != getpid());
-	end_holder(&h);
-	AW_WAIT(aw_tracer(load->pid) == 0);
+	test_child_end(&h.child);
+	TEST_WAIT(aw_tracer(load->pid) == 0);
 	aw_wait_progress(w, load->pid);
 }
 
@@ -164,7 +146,7 @@ AMD_TEST(what_another_traces_is_left_alone)
 		for (;;)
 			pause();
 	}
-	AW_WAIT(aw_tracer(load->pid) == debugger);
+	TEST_WAIT(aw_tracer(load->pid) == debugger);
 	undo = taken_from(&undo, other);
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "traced"));
@@ -181,9 +163,9 @@ AMD_TEST(a_process_with_the_same_pid_is_another)
 	struct gp_undo undo;
 
 	start_holder(&h, load->pid);
-	undo = taken_from(&h.undo, h.pid);
+	undo = taken_from(&h.undo, h.child.pid);
 	undo.start_time++;
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 	assert_true(aw_suspended(w, load->pid) > 0);
-	end_holder(&h);
+	test_child_end(&h.child);
 }

@@ -7,7 +7,7 @@
 #define TESTS_AMD_TIMING_H
 
 #include "gpu/amd/session.h"
-#include "target.h"
+#include "amd_world.h"
 
 /* The percentile of the values. Sorts them. */
 uint64_t percentile(uint64_t *ns, unsigned n, unsigned percent);

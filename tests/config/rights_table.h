@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what to whose process, from which namespace: every combination, + allowed, - refused.
+ * Access rights by caller, target process, action and namespace: every combination, + allowed,
+ * - refused.
  * The unit test asks the functions; tests of the daemon do the same things as real users.
  */
 #ifndef TESTS_CONFIG_RIGHTS_TABLE_H
@@ -12,8 +13,8 @@ enum rights_who {
 	WHO_USER,             /* not in the group gpreempt */
 	WHO_MEMBER,           /* of the group gpreempt */
 	WHO_ROOT,             /* these three are in the daemon's pid namespace, ... */
-	WHO_CONTAINED_USER,   /* ... and these in one of their own */
-	WHO_CONTAINED_MEMBER, /* somebody whose groups hold the same number */
+	WHO_CONTAINED_USER,   /* the same users in a user namespace of their own */
+	WHO_CONTAINED_MEMBER, /* a user with the same group number */
 	WHO_CONTAINED_ROOT,   /* uid 0, but not the machine's administrator */
 	RIGHTS_WHO,
 };
@@ -24,7 +25,7 @@ enum rights_whose {
 	WHOSE_SELF,
 	WHOSE_OWN,
 	WHOSE_OWN_ELSEWHERE,
-	WHOSE_OWN_SETUID, /* started by who asks; effective and saved user are another */
+	WHOSE_OWN_SETUID, /* started by the caller; effective and saved user differ */
 	WHOSE_OTHERS,
 	WHOSE_OTHERS_ELSEWHERE,
 	RIGHTS_WHOSE,
@@ -42,7 +43,7 @@ enum rights_what {
 	WHAT_HOLD,
 	WHAT_HOLD_GANG,    /* others' processes are in its gang */
 	WHAT_RELEASE,      /* the hold is the asker's own */
-	WHAT_RELEASE_GANG, /* ... and others' processes are in its gang */
+	WHAT_RELEASE_GANG, /* the same, with others' processes in its gang */
 	WHAT_RELEASE_ADMINS,
 	WHAT_RELEASE_OTHERS, /* of another user who is no administrator */
 	RIGHTS_WHAT,
@@ -134,6 +135,7 @@ static const struct {
 
 _Static_assert(sizeof rights_rows / sizeof *rights_rows == (size_t)RIGHTS_WHO * RIGHTS_WHOSE,
 	       "every combination has its row");
-_Static_assert(sizeof rights_general / sizeof *rights_general == RIGHTS_WHO, "and everybody, too");
+_Static_assert(sizeof rights_general / sizeof *rights_general == RIGHTS_WHO,
+	       "one row for each caller");
 
 #endif

@@ -226,7 +226,7 @@ TEST(a_file_that_others_could_have_written_is_refused_by_root)
 	rmdir(folder);
 }
 
-/* As a user: the same file is nobody else's business. */
+/* The same file, read by a user. */
 TEST(a_user_may_use_a_file_of_his_own)
 {
 	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
@@ -297,7 +297,7 @@ TEST(the_file_that_is_installed_loads_and_has_no_rule)
 	if (!source)
 		skip();
 	snprintf(path, sizeof path, "%s/etc/gpreempt.yaml", source);
-	if (geteuid()) { /* a checkout may be anybody's */
+	if (geteuid()) { /* a checkout may belong to any user */
 		if (gp_config_load(path, &c, &err))
 			fail_msg("%s", err.text);
 	} else {

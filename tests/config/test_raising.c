@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What users control raises nobody above the limit of that user, be it class, memory or a gang of
- * somebody else.
+ * Values that users control raise no process above the limit of that user: class, memory, or the
+ * gang of another user.
  */
 #include "config_world.h"
 

@@ -55,7 +55,7 @@ static const struct gp_task_attr ruled = {.class = GP_BEST_EFFORT,
 					  .weight = 50,
 					  .ceiling_permille = 100};
 
-/* The limit of a user of whom nothing is written, for a process to which a rule gives something. */
+/* The limit of a user without an entry, for a process that matches a rule. */
 static const struct gp_limit *by_rule(void)
 {
 	static struct gp_limit limit_by_rule;

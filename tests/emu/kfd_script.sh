@@ -53,7 +53,7 @@ stop_kfd_load "$LOAD" || fail "an evicted load lost work"
 
 # without a runtime it is one of those that cannot be suspended
 start_kfd_load --no-runtime --idle
-[[ $(kfd_process "$LOAD" runtime_state) == 0 ]] || fail "a runtime that nobody enabled"
+[[ $(kfd_process "$LOAD" runtime_state) == 0 ]] || fail "the runtime is enabled"
 is_gone() { [[ ! -e $GPREEMPT_KFD_SYSFS/proc/$LOAD ]]; }
 kill -9 "$LOAD"
 wait_for "a dead process has a folder" is_gone

@@ -17,6 +17,8 @@ int kfd_tear_down(void **state)
 	struct world *w = *state;
 	int result;
 
+	if (w->has_queue)
+		queue_close(w->fd, &w->queue);
 	kfd_load_kill(&w->load);
 	close(w->fd);
 	close(w->pipe[0]);
@@ -149,6 +151,31 @@ pid_t attach_load(struct world *w, const char *queues)
 	return w->load.pid;
 }
 
+pid_t attach_seen_load(struct world *w, const char *queues)
+{
+	pid_t pid = attach_load(w, queues);
+
+	clear_new(w, pid);
+	return pid;
+}
+
+struct load_queue *own_queue(struct world *w)
+{
+	struct gpu gpu = load_gpu(w->fd, 0);
+
+	assert_false(w->has_queue);
+	queue_open(w->fd, &gpu, &w->queue, KFD_QUEUE_COMPUTE_AQL, 7);
+	w->has_queue = true;
+	return &w->queue;
+}
+
+void enable_self(const struct world *w)
+{
+	struct kfd_runtime_info info = {0};
+
+	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+}
+
 bool has_ended(pid_t pid)
 {
 	siginfo_t info = {0};
@@ -167,29 +194,20 @@ int stop_load(struct world *w)
 		if (raised > 0 && raised & (int64_t)KFD_EC_PROCESS_RUNTIME)
 			dbg_answer(w, pid);
 		else if (raised < 0)
-			kfd_emu_sleep_ms(5);
+			emulator_sleep_ms(5);
 	}
 	return kfd_load_wait(&w->load);
 }
 
-static bool sum_is(void *arg)
-{
-	const struct expectation *e = arg;
-
-	return kfd_emu_process_sum(&e->w->emu, e->pid, e->field) >= e->at_least;
-}
-
 void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least)
 {
-	struct expectation e = {w, pid, field, at_least};
-
-	assert_true(kfd_emu_wait(sum_is, &e));
+	TEST_WAIT(kfd_emu_process_sum(&w->emu, pid, field) >= at_least);
 }
 
 void assert_stands_still(const struct world *w, pid_t pid)
 {
 	uint64_t before = kfd_emu_process_sum(&w->emu, pid, "run_ns");
 
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(kfd_emu_process_sum(&w->emu, pid, "run_ns"), before);
 }

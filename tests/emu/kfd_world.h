@@ -22,6 +22,8 @@ struct world {
 	int fd;      /* the debugger's own */
 	int pipe[2]; /* where it is notified */
 	struct kfd_load load;
+	struct load_queue queue; /* see own_queue() */
+	bool has_queue;
 };
 
 int set_up_with(void **state, const char *model, const char *more, const char *value);
@@ -82,21 +84,26 @@ void detach(pid_t pid);
 /* As a scheduler does it: traces the target only for as long as ENABLE takes. */
 void attach(const struct world *w, pid_t pid);
 
-/* Starts a load with this number of queues and attaches to it. */
+/* Starts the load of the world with options of kfd-load; its pid. */
+#define start_load(w, ...)                                                          \
+	({                                                                          \
+		assert_int_equal(kfd_load_start(&(w)->load, __VA_ARGS__, NULL), 0); \
+		(w)->load.pid;                                                      \
+	})
+
+/* Starts a load with this number of queues and attaches to it; also clears what is new of them. */
 pid_t attach_load(struct world *w, const char *queues);
+pid_t attach_seen_load(struct world *w, const char *queues);
+
+/* A compute queue of this process, closed at the end of the test; and a session with itself. */
+struct load_queue *own_queue(struct world *w);
+void enable_self(const struct world *w);
 bool has_ended(pid_t pid);
 
 /* Answers what the load asks at its end, until it has ended; its exit status. */
 int stop_load(struct world *w);
 
 /* Waiting. */
-
-struct expectation {
-	const struct world *w;
-	pid_t pid;
-	const char *field;
-	uint64_t at_least;
-};
 
 void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least);
 

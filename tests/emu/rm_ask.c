@@ -12,7 +12,7 @@
 
 #include "emu/nvidia/rm_client.h"
 
-#define NOBODY 0x77777777u /* a handle that does not exist */
+#define UNKNOWN 0x77777777u /* a handle that does not exist */
 
 static int fd, other; /* two opens of the control file */
 static uint32_t client, device, subdevice, group;
@@ -40,12 +40,12 @@ static void ask_order(void)
 	uint32_t value[4] = {0};
 
 	say("null command, all else wrong",
-	    rm_call_control(other, NOBODY, NOBODY, 0xa06c0000, nowhere, 99));
-	say("unknown client, size wrong", rm_call_control(other, NOBODY, 1, info, nowhere, 99));
+	    rm_call_control(other, UNKNOWN, UNKNOWN, 0xa06c0000, nowhere, 99));
+	say("unknown client, size wrong", rm_call_control(other, UNKNOWN, 1, info, nowhere, 99));
 	say("other's client, size wrong", rm_call_control(other, client, 1, info, nowhere, 99));
 	say("other's client, address wrong", rm_call_control(other, client, 1, info, nowhere, 4));
 	say("other's client, object wrong", rm_call_control(other, client, 1, info, value, 4));
-	say("object unknown", control(NOBODY, info, value, 4));
+	say("object unknown", control(UNKNOWN, info, value, 4));
 	say("object of another class", control(subdevice, info, value, 4));
 	say("address wrong", control(group, info, nowhere, 4));
 	say("no parameters, with a size", control(group, info, NULL, 4));
@@ -70,12 +70,12 @@ static void ask_handles(void)
 	printf("  is 0x%x\n", (uint32_t)info.value);
 	info.index = 7;
 	say("handle info, index wrong", control(client, 0xd02, &info, sizeof(info)));
-	info.object = NOBODY;
+	info.object = UNKNOWN;
 	say("handle info, object unknown", control(client, 0xd02, &info, sizeof(info)));
 	say("child by class", control(client, 0xd05, &child, sizeof(child)));
 	child.kind = NV_INTERNAL_CHANNEL_GROUP;
 	say("child by RM's own name", control(client, 0xd05, &child, sizeof(child)));
-	child.parent = NOBODY;
+	child.parent = UNKNOWN;
 	say("child, parent unknown", control(client, 0xd05, &child, sizeof(child)));
 	say("PCI place of an unknown GPU", control(client, 0x21b, &pci, sizeof(pci)));
 	say("instance of an unknown GPU", control(client, 0x205, &id, sizeof(id)));
@@ -87,12 +87,12 @@ static void ask_allocation(void)
 	struct emu_group_alloc no_engine = {0};
 	uint32_t diag = NV20_SUBDEVICE_DIAG, sub = NV20_SUBDEVICE_0, tsg = KEPLER_CHANNEL_GROUP_A;
 
-	say("class unknown, client unknown", alloc(NOBODY, NOBODY, 0, 0x1234, NULL, 0));
-	say("no parameters for a group, client unknown", alloc(NOBODY, NOBODY, 0, tsg, NULL, 0));
-	say("address wrong, client unknown", alloc(NOBODY, NOBODY, 0, tsg, (void *)8, 20));
-	say("client unknown", alloc(NOBODY, NOBODY, 0, sub, NULL, 0));
+	say("class unknown, client unknown", alloc(UNKNOWN, UNKNOWN, 0, 0x1234, NULL, 0));
+	say("no parameters for a group, client unknown", alloc(UNKNOWN, UNKNOWN, 0, tsg, NULL, 0));
+	say("address wrong, client unknown", alloc(UNKNOWN, UNKNOWN, 0, tsg, (void *)8, 20));
+	say("client unknown", alloc(UNKNOWN, UNKNOWN, 0, sub, NULL, 0));
 	say("other's client", rm_call_alloc(other, client, device, &(uint32_t){0}, sub, NULL, 0));
-	say("parent unknown", alloc(client, NOBODY, 0, sub, NULL, 0));
+	say("parent unknown", alloc(client, UNKNOWN, 0, sub, NULL, 0));
 	say("parent of a wrong class", alloc(client, client, 0, sub, NULL, 0));
 	say("handle in use", alloc(client, device, subdevice, sub, NULL, 0));
 	say("handle is the client's", alloc(client, device, client, sub, NULL, 0));
@@ -104,8 +104,8 @@ static void ask_allocation(void)
 	say("client with a handle of one's own",
 	    alloc(0xc1d54321, 0, 0, NV01_ROOT_CLIENT, NULL, 0));
 	say("... again", alloc(0xc1d54321, 0, 0, NV01_ROOT_CLIENT, NULL, 0));
-	say("free an unknown object", rm_call_free(fd, client, NOBODY));
-	say("free for an unknown client", rm_call_free(fd, NOBODY, NOBODY));
+	say("free an unknown object", rm_call_free(fd, client, UNKNOWN));
+	say("free for an unknown client", rm_call_free(fd, UNKNOWN, UNKNOWN));
 	say("free for other's client", rm_call_free(other, client, group));
 }
 
@@ -156,8 +156,8 @@ static uint32_t disable(struct nv2080_disable_channels params)
 
 static void ask_subdevice(void)
 {
-	struct nv208f_channel_state s = {.client = NOBODY, .channel = NOBODY};
-	struct nv2080_preemption_mode mode = {.flags = 1, .channel_or_group = NOBODY};
+	struct nv208f_channel_state s = {.client = UNKNOWN, .channel = UNKNOWN};
+	struct nv2080_preemption_mode mode = {.flags = 1, .channel_or_group = UNKNOWN};
 	struct nv2080_pids pids = {.id_type = 9};
 	uint32_t state = NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE;
 	uint32_t set_mode = NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE;
@@ -168,10 +168,10 @@ static void ask_subdevice(void)
 	    disable((struct nv2080_disable_channels){.runlist_preempt_event = 8}));
 	say("disable for an unknown client",
 	    disable((struct nv2080_disable_channels){
-		    .count = 1, .client = {NOBODY}, .channel = {NOBODY}}));
+		    .count = 1, .client = {UNKNOWN}, .channel = {UNKNOWN}}));
 	say("disable an unknown channel",
 	    disable((struct nv2080_disable_channels){
-		    .count = 1, .client = {client}, .channel = {NOBODY}}));
+		    .count = 1, .client = {client}, .channel = {UNKNOWN}}));
 	say("disable a group", disable((struct nv2080_disable_channels){
 				       .count = 1, .client = {client}, .channel = {group}}));
 	say("channel state, client unknown", control(0x5c000009, state, &s, sizeof(s)));

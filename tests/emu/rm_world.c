@@ -60,6 +60,7 @@ int rm_tear_down(void **state)
 	struct world *w = *state;
 	int result;
 
+	emu_load_kill(&w->load);
 	close(w->fd);
 	result = emu_stop(&w->emu);
 	free(w);
@@ -91,7 +92,7 @@ uint32_t set_slice(const struct world *w, uint32_t group, uint64_t us)
 {
 	struct nva06c_timeslice slice = {.us = us};
 
-	return control(w, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice, sizeof(slice));
+	return ask(w, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice);
 }
 
 uint32_t disable(const struct world *w, uint32_t client, uint32_t channel, bool disable)
@@ -99,7 +100,7 @@ uint32_t disable(const struct world *w, uint32_t client, uint32_t channel, bool 
 	struct nv2080_disable_channels d = {
 		.disable = disable, .count = 1, .client = {client}, .channel = {channel}};
 
-	return control(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d, sizeof(d));
+	return ask(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d);
 }
 
 void submit(const struct world *w, uint32_t channel, uint64_t kernels, uint64_t us)

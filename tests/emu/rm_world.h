@@ -14,7 +14,15 @@ struct world {
 	struct emu emu;
 	int fd;
 	uint32_t client, device, subdevice, group, channel;
+	struct emu_load load; /* killed at the end of the test */
 };
+
+/* The load of the world, with options of rm-load. */
+#define rm_load(w, ...)                                                                       \
+	({                                                                                    \
+		assert_int_equal(emu_load_start(&(w)->load, ##__VA_ARGS__, (char *)NULL), 0); \
+		&(w)->load;                                                                   \
+	})
 
 uint32_t make(const struct world *w, uint32_t parent, uint32_t class, void *params, uint32_t size);
 uint32_t make_group(const struct world *w, uint32_t engine);
@@ -35,6 +43,8 @@ static inline uint32_t control(const struct world *w, uint32_t object, uint32_t 
 {
 	return rm_call_control(w->fd, w->client, object, cmd, params, size);
 }
+
+#define ask(w, object, cmd, params) control(w, object, cmd, params, sizeof(*(params)))
 
 /* The class of an object, or 0; through any file. */
 uint32_t class_of(int fd, uint32_t client, uint32_t object);

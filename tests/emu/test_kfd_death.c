@@ -32,14 +32,13 @@ static void on_signal(int number)
 /* One queue of this process, suspended by itself. */
 static struct load_queue suspend_own(const struct world *w)
 {
-	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 	uint32_t id = 0;
 
 	load_runtime(w->fd, true);
 	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	clear_new(w, getpid());
 	assert_int_equal(dbg_suspend(w, getpid(), 0, &id, 1), 1);
 	return q;
@@ -99,7 +98,7 @@ WORLD_TEST(a_destroy_is_restarted_where_signals_are)
 	wait_sum(w, getpid(), "being_destroyed", 1);
 	pthread_kill(thread, SIGUSR1);
 	for (int i = 0; i < 4000 && kfd_emu_count(&w->emu, "destroy_queue") < 2; i++)
-		kfd_emu_sleep_ms(5);
+		emulator_sleep_ms(5);
 	assert_int_equal(kfd_emu_count(&w->emu, "destroy_queue"), 2);
 	assert_false(is_done(&destroyer));
 	assert_int_equal(dbg_disable(w, getpid()), 0);
@@ -121,7 +120,7 @@ static void be_debugger(const struct world *w, pid_t target, int tell, bool exec
 	if (dbg_suspend(&own, target, 0, ids, 3) != 3 || write(tell, "x", 1) != 1)
 		_exit(1);
 	if (execs) {
-		kfd_emu_sleep_ms(300);
+		emulator_sleep_ms(300);
 		execlp("sleep", "sleep", "60", NULL);
 	}
 	pause();
@@ -180,10 +179,9 @@ WORLD_TEST(queues_run_again_when_the_debugger_execs)
 
 WORLD_TEST(closing_the_file_changes_nothing)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 2), 2);
 	close(w->fd);
 	assert_stands_still(w, pid);
@@ -193,9 +191,8 @@ WORLD_TEST(closing_the_file_changes_nothing)
 	assert_int_equal(stop_load(w), 0);
 }
 
-static bool is_gone(void *arg)
+static bool is_gone(const struct world *w)
 {
-	const struct world *w = arg;
 	char path[160];
 
 	snprintf(path, sizeof(path), "%s/proc/%d", w->emu.sysfs, w->load.pid);
@@ -204,17 +201,16 @@ static bool is_gone(void *arg)
 
 WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 2), 2);
 	assert_false(is_gone(w));
 	kill(pid, SIGKILL);
 	while (!has_ended(pid))
-		kfd_emu_sleep_ms(1);
+		emulator_sleep_ms(1);
 	assert_int_equal(dbg_resume(w, pid, ids, 2), -ESRCH);
-	assert_true(kfd_emu_wait(is_gone, w));
+	TEST_WAIT(is_gone(w));
 	assert_int_equal(kfd_emu_queues(&w->emu, pid), 0);
 	kfd_load_kill(&w->load);
 }
@@ -222,10 +218,8 @@ WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed)
 {
 	uint32_t id = 0;
-	pid_t pid;
+	pid_t pid = start_load(w, "--idle");
 
-	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
-	pid = w->load.pid;
 	attach(w, pid);
 	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, &id, 1), 1);
@@ -233,6 +227,6 @@ WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed)
 	wait_sum(w, pid, "being_destroyed", 1);
 	kill(pid, SIGKILL);
 	while (!has_ended(pid))
-		kfd_emu_sleep_ms(1);
-	assert_true(kfd_emu_wait(is_gone, w));
+		emulator_sleep_ms(1);
+	TEST_WAIT(is_gone(w));
 }

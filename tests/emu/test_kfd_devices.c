@@ -2,14 +2,9 @@
 /* Behaviour that depends on the GPU: preemption, number of debuggers, sysfs and debugfs. */
 #include "kfd_world.h"
 
-#include <time.h>
-
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return test_now_ns() / 1000000;
 }
 
 /* A bystander on the same device, and how often its queue was taken off by one suspend and resume.
@@ -85,10 +80,10 @@ static uint64_t work_during_suspend(struct world *w)
 	start = now_ms();
 	assert_int_equal(pthread_create(&thread, NULL, suspend_slowly, &slow), 0);
 	while (!kfd_emu_queue_number(&w->emu, slow.pid, 0, "suspended"))
-		kfd_emu_sleep_ms(1);
+		emulator_sleep_ms(1);
 	before = kfd_emu_process_sum(&w->emu, bystander.pid, "run_ns");
 	while (kfd_emu_process_number(&w->emu, slow.pid, "locked") && now_ms() < start + 250)
-		kfd_emu_sleep_ms(1);
+		emulator_sleep_ms(1);
 	after = kfd_emu_process_sum(&w->emu, bystander.pid, "run_ns");
 	if (now_ms() > start + 290)
 		after = before; /* looked too late: says nothing */
@@ -200,10 +195,8 @@ static const char *read_text(const char *format, ...)
 WORLD_TEST(sysfs_has_what_a_process_has)
 {
 	const char *sysfs = w->emu.sysfs;
-	pid_t pid;
+	pid_t pid = start_load(w, "--queues", "2");
 
-	assert_int_equal(kfd_load_start(&w->load, "--queues", "2", NULL), 0);
-	pid = w->load.pid;
 	assert_string_equal(read_text("%s/proc/%d/queues/0/gpuid", sysfs, pid), "51110");
 	assert_string_equal(read_text("%s/proc/%d/queues/1/size", sysfs, pid), "65536");
 	assert_string_equal(read_text("%s/proc/%d/queues/1/type", sysfs, pid), "0"); /* AQL too */
@@ -222,20 +215,19 @@ WORLD_TEST(sysfs_has_what_a_process_has)
 WORLD_TEST(sysfs_statistics)
 {
 	const char *sysfs = w->emu.sysfs;
-	pid_t pid = attach_load(w, "1");
+	pid_t pid = attach_seen_load(w, "1");
 	uint32_t id = 0;
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, &id, 1), 1);
 	assert_string_equal(read_text("%s/proc/%d/stats_51110/cu_occupancy", sysfs, pid), "0");
-	kfd_emu_sleep_ms(5);
+	emulator_sleep_ms(5);
 	assert_int_equal(dbg_resume(w, pid, &id, 1), 1);
 	for (int i = 0; i < 4000; i++)
 		if (strcmp(read_text("%s/proc/%d/stats_51110/cu_occupancy", sysfs, pid), "0") != 0)
 			break;
 	assert_string_equal(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid), "0");
 	assert_int_equal(kfd_emu_control(&w->emu, "evict %d", pid), 0);
-	kfd_emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	assert_string_equal(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid), "0");
 	assert_int_equal(kfd_emu_control(&w->emu, "restore %d", pid), 0);
 	assert_in_range(atoi(read_text("%s/proc/%d/stats_51110/evicted_ms", sysfs, pid)), 20,

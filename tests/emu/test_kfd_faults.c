@@ -2,23 +2,17 @@
 /* What goes wrong on purpose, through the file `control`. */
 #include "kfd_world.h"
 
-#include <time.h>
-
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return test_now_ns() / 1000000;
 }
 
 /* The queues are marked as suspended, and run: a resume puts that right. */
 WORLD_TEST(a_preemption_that_fails_is_no_errno)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
-	clear_new(w, pid);
 	assert_int_equal(kfd_emu_control(&w->emu, "preempt_timeout 1"), 0);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 2), 0);
 	assert_int_equal(ids[0], KFD_DBG_QUEUE_ERROR);
@@ -34,10 +28,9 @@ WORLD_TEST(a_preemption_that_fails_is_no_errno)
 /* MES stops at the first that fails. */
 MES_TEST(on_mes_a_failure_ends_the_walk)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
-	clear_new(w, pid);
 	assert_int_equal(kfd_emu_control(&w->emu, "preempt_timeout 1"), 0);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 2), 0);
 	assert_int_equal(ids[1], 1 | KFD_DBG_QUEUE_ERROR | KFD_DBG_QUEUE_INVALID);
@@ -49,10 +42,9 @@ MES_TEST(on_mes_a_failure_ends_the_walk)
 
 WORLD_TEST(after_a_reset_everybody_stays_evicted)
 {
-	pid_t pid = attach_load(w, "1");
+	pid_t pid = attach_seen_load(w, "1");
 	uint32_t id = 0;
 
-	clear_new(w, pid);
 	assert_int_equal(kfd_emu_control(&w->emu, "reset 0 begin"), 0);
 	assert_int_equal(dbg_suspend(w, pid, 0, &id, 1), 0);
 	assert_int_equal(id, KFD_DBG_QUEUE_ERROR);
@@ -69,10 +61,9 @@ WORLD_TEST(after_a_reset_everybody_stays_evicted)
 
 WORLD_TEST(a_call_can_be_made_to_fail_or_wait)
 {
-	struct kfd_runtime_info info = {0};
 	uint64_t start;
 
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	assert_int_equal(kfd_emu_control(&w->emu, "errno get_queue_snapshot 5 1 1"), 0);
 	assert_int_equal(dbg_snapshot(w, getpid(), 0, NULL, 0), 0);
 	assert_int_equal(dbg_snapshot(w, getpid(), 0, NULL, 0), -EIO);
@@ -152,19 +143,16 @@ WITH_TEST(an_older_interface_has_no_debugger, set_up_old)
 
 WORLD_TEST(queues_can_be_paused_and_unpaused)
 {
-	struct gpu gpu = load_gpu(w->fd, 0);
-	struct load_queue q;
+	struct load_queue *q = own_queue(w);
 	struct kfd_criu pause = {.op = 0}, unpause = {.op = 2};
 
-	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
 	assert_int_equal(call(w->fd, KFD_IOC_CRIU_OP, &unpause), -EINVAL);
 	assert_int_equal(call(w->fd, KFD_IOC_CRIU_OP, &pause), 0);
 	assert_int_equal(pause.pid, getpid());
 	assert_int_equal(pause.num_objects, 1);
-	queue_submit(w->fd, &q, 1);
+	queue_submit(w->fd, q, 1);
 	assert_stands_still(w, getpid());
 	assert_int_equal(call(w->fd, KFD_IOC_CRIU_OP, &unpause), 0);
 	wait_sum(w, getpid(), "executed", 1);
-	assert_true(queue_is_right(&q));
-	queue_close(w->fd, &q);
+	assert_true(queue_is_right(q));
 }

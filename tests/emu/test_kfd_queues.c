@@ -34,7 +34,7 @@ static struct memory prepare(const struct world *w)
 static bool wait_done(const struct load_queue *q)
 {
 	for (int i = 0; i < 4000 && !queue_is_done(q); i++)
-		kfd_emu_sleep_ms(5);
+		emulator_sleep_ms(5);
 	return queue_is_done(q);
 }
 
@@ -138,18 +138,15 @@ WORLD_AND_MES_TEST(each_type_executes)
 
 WORLD_TEST(a_ring_wraps_around)
 {
-	struct gpu gpu = load_gpu(w->fd, 0);
-	struct load_queue q;
+	struct load_queue *q = own_queue(w);
 
-	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
 	for (int i = 0; i < 2500; i++) {
-		while (!queue_room(&q))
-			kfd_emu_sleep_ms(1);
-		queue_submit(w->fd, &q, 0);
+		while (!queue_room(q))
+			emulator_sleep_ms(1);
+		queue_submit(w->fd, q, 0);
 	}
-	assert_true(wait_done(&q));
-	assert_true(queue_is_right(&q));
-	queue_close(w->fd, &q);
+	assert_true(wait_done(q));
+	assert_true(queue_is_right(q));
 }
 
 WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
@@ -164,7 +161,7 @@ WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
 	q.ring[1] = q.ring[0];
 	q.results->wptr = 2;
 	q.submitted = 2;
-	kfd_emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(q.results->completed, 1);
 	queue_open(w->fd, &gpu, &other, KFD_QUEUE_COMPUTE_AQL, 7); /* maps all again */
 	assert_true(wait_done(&q));
@@ -199,7 +196,7 @@ WORLD_AND_MES_TEST(percentage_zero_or_no_ring_is_off)
 	for (int by_ring = 0; by_ring < 2; by_ring++) {
 		assert_int_equal(update(w, &m.q, by_ring ? 100 : 0, !by_ring), 0);
 		queue_submit(w->fd, &m.q, 1);
-		kfd_emu_sleep_ms(50);
+		emulator_sleep_ms(50);
 		assert_false(queue_is_done(&m.q));
 		assert_int_equal(update(w, &m.q, 100, true), 0);
 		assert_true(wait_done(&m.q));
@@ -222,7 +219,7 @@ WORLD_AND_MES_TEST(forced_saves_change_no_result)
 	while (!queue_is_done(&m.q)) {
 		assert_int_equal(update(w, &m.q, 0, true), 0);
 		assert_int_equal(update(w, &m.q, 100, true), 0);
-		kfd_emu_sleep_ms(2);
+		emulator_sleep_ms(2);
 	}
 	assert_true(queue_is_right(&m.q));
 	assert_true(kfd_emu_queue_number(&w->emu, getpid(), 0, "saved") > 0);

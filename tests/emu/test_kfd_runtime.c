@@ -82,7 +82,7 @@ WORLD_TEST(a_debugged_program_waits_for_the_answer)
 	assert_int_equal(args.query_exception_info.info_size, 16);
 	assert_int_equal(dbg_query(w, pid, KFD_EC_PROCESS_RUNTIME), KFD_EC_PROCESS_RUNTIME);
 	assert_int_equal(dbg_query(w, pid, 0), -EAGAIN);
-	kfd_emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	assert_false(has_ended(pid));
 	assert_int_equal(dbg_answer(w, pid), 0);
 	assert_int_equal(end_of(pid), 0);
@@ -99,7 +99,7 @@ WORLD_TEST(a_signal_interrupts_the_wait_and_the_program_waits_again)
 	seize(pid);
 	detach(pid); /* stops it: that interrupts, and no handler is needed */
 	for (int i = 0; i < 2000 && kfd_emu_count(&w->emu, "runtime_enable") == calls; i++)
-		kfd_emu_sleep_ms(5);
+		emulator_sleep_ms(5);
 	assert_true(kfd_emu_count(&w->emu, "runtime_enable") > calls);
 	assert_true(kfd_emu_count(&w->emu, "refused_EINTR") > 0);
 	assert_int_equal(kfd_emu_count(&w->emu, "notifications"), 1);
@@ -113,7 +113,7 @@ WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting)
 
 	wait_notified(w);
 	assert_int_equal(dbg_disable(w, pid), 0);
-	kfd_emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	assert_false(has_ended(pid));
 	seize(pid); /* interrupted, it tries again, and is not debugged any more */
 	detach(pid);
@@ -122,9 +122,7 @@ WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting)
 
 WORLD_TEST(an_answer_nobody_asked_for_is_kept)
 {
-	struct kfd_runtime_info info = {0};
-
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	assert_int_equal(dbg_answer(w, getpid()), 0);
 	assert_int_equal(runtime(w->fd, true), 0); /* would wait for ever otherwise */
 	assert_int_equal(kfd_emu_process_number(&w->emu, getpid(), "waiting_answers"), 0);
@@ -133,12 +131,10 @@ WORLD_TEST(an_answer_nobody_asked_for_is_kept)
 WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes)
 {
 	struct kfd_runtime_info info = {0};
-	struct gpu gpu = load_gpu(w->fd, 0);
-	struct load_queue q;
 	uint32_t id = 0;
 
 	assert_int_equal(runtime(w->fd, true), 0);
-	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
+	own_queue(w);
 	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
 	assert_int_equal(info.runtime_state, KFD_RUNTIME_ENABLED);
 	clear_new(w, getpid());
@@ -149,7 +145,6 @@ WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes)
 	assert_int_equal(kfd_emu_queue_number(&w->emu, getpid(), 0, "suspended"), 0);
 	assert_int_equal(dbg_suspend(w, getpid(), 0, &id, 1), -EPERM);
 	assert_int_equal(dbg_query(w, getpid(), KFD_EC_PROCESS_RUNTIME), KFD_EC_PROCESS_RUNTIME);
-	queue_close(w->fd, &q);
 }
 
 /* A target that waits does not keep others, nor its debugger, from the driver. */

@@ -91,11 +91,10 @@ static int set_up_two(void **state)
 
 WITH_TEST(a_device_snapshot_has_all_gpus, set_up_two)
 {
-	struct kfd_runtime_info info = {0};
 	struct kfd_device_snapshot_entry entries[3] = {0};
 	struct kfd_dbg_trap args = {.device_snapshot = {.num_devices = 3, .entry_size = 200}};
 
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	assert_int_equal(dbg(w->fd, getpid(), KFD_DBG_GET_DEVICE_SNAPSHOT, &args), -EINVAL);
 	args.device_snapshot.snapshot_buf_ptr = (uint64_t)(uintptr_t)entries;
 	args.device_snapshot.num_devices = 3;
@@ -120,11 +119,10 @@ static int notifications(const struct world *w)
 
 WORLD_TEST(new_and_deleted_queues_are_told)
 {
-	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
 	assert_int_equal(notifications(w), 1);
 	queue_close(w->fd, &q);
@@ -137,10 +135,8 @@ WORLD_TEST(new_and_deleted_queues_are_told)
 WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 {
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1]}};
-	struct gpu gpu = load_gpu(w->fd, 0);
-	struct load_queue q;
 
-	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
+	own_queue(w);
 	assert_int_equal(dbg(w->fd, getpid(), KFD_DBG_ENABLE, &args), 0);
 	assert_int_equal(dbg_query(w, getpid(), 0), -EAGAIN);
 	assert_int_equal(notifications(w), 0);
@@ -148,7 +144,6 @@ WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 	assert_int_equal(dbg(w->fd, getpid(), KFD_DBG_SET_EXCEPTIONS_ENABLED, &args), 0);
 	assert_int_equal(notifications(w), 1);
 	assert_int_equal(dbg_query(w, getpid(), 0), KFD_EC_QUEUE_NEW);
-	queue_close(w->fd, &q);
 }
 
 /* The device itself, as libhsakmt passes it: accepted, and useless. */
@@ -156,13 +151,10 @@ WORLD_TEST(only_a_pipe_is_written_to)
 {
 	struct kfd_dbg_trap args = {
 		.enable = {.dbg_fd = (uint32_t)w->fd, .exception_mask = KFD_EC_QUEUE_NEW}};
-	struct gpu gpu = load_gpu(w->fd, 0);
-	struct load_queue q;
 
 	assert_int_equal(dbg(w->fd, getpid(), KFD_DBG_ENABLE, &args), 0);
-	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
+	own_queue(w);
 	assert_int_equal(kfd_emu_count(&w->emu, "notifications"), 0);
 	assert_int_equal(kfd_emu_count(&w->emu, "lost_notifications"), 1);
 	assert_int_equal(dbg_query(w, getpid(), 0), KFD_EC_QUEUE_NEW);
-	queue_close(w->fd, &q);
 }

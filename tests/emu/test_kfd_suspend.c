@@ -42,14 +42,13 @@ WORLD_AND_MES_TEST(suspended_queues_stop_and_go_on_with_right_results)
 /* What the driver leaves in the save area of a queue that was in the middle of something. */
 WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 {
-	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 	uint32_t id = 0;
 
 	load_runtime(w->fd, true);
 	queue_open(w->fd, &gpu, &q, KFD_QUEUE_COMPUTE_AQL, 7);
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	clear_new(w, getpid());
 	queue_submit(w->fd, &q, 100000); /* 10 s */
 	assert_int_equal(dbg_suspend(w, getpid(), 0, &id, 1), 1);
@@ -114,11 +113,10 @@ MES_TEST(mes_clears_exceptions_of_suspended_queues_only)
 
 WORLD_TEST(what_is_suspended_already_counts_again)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 	uint64_t cycles;
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 1), 1);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 2), 2);
 	cycles = kfd_emu_count(&w->emu, "cycles");
@@ -130,10 +128,9 @@ WORLD_TEST(what_is_suspended_already_counts_again)
 
 WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[4] = {1, 1, 0 | KFD_DBG_QUEUE_ERROR, 77};
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 4), 1);
 	assert_int_equal(ids[0], 1);
 	assert_int_equal(ids[1], INVALID(1));
@@ -158,10 +155,9 @@ WORLD_TEST(arrays_that_are_refused)
 
 WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 {
-	pid_t pid = attach_load(w, "3");
+	pid_t pid = attach_seen_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2};
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 3), 3);
 	assert_int_equal(dbg_resume(w, pid, ids, 0), 0); /* an empty array is one */
 	assert_int_equal(dbg_resume(w, pid, NULL, 4711), 3);
@@ -173,10 +169,9 @@ WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 
 WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 {
-	pid_t pid = attach_load(w, "2");
+	pid_t pid = attach_seen_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
-	clear_new(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, ids, 1), 1);
 	assert_int_equal(dbg_disable(w, pid), 0);
 	assert_int_equal(kfd_emu_process_sum(&w->emu, pid, "suspended"), 0);
@@ -187,21 +182,20 @@ WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 
 WORLD_TEST(a_queue_that_comes_later_runs)
 {
-	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue old, young;
 	uint32_t id = 0;
 
 	load_runtime(w->fd, true);
 	queue_open(w->fd, &gpu, &old, KFD_QUEUE_COMPUTE_AQL, 7);
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	clear_new(w, getpid());
 	assert_int_equal(dbg_suspend(w, getpid(), 0, &id, 1), 1);
 	queue_open(w->fd, &gpu, &young, KFD_QUEUE_COMPUTE_AQL, 7);
 	queue_submit(w->fd, &old, 1);
 	queue_submit(w->fd, &young, 1);
 	for (int i = 0; i < 4000 && !queue_is_done(&young); i++)
-		kfd_emu_sleep_ms(5);
+		emulator_sleep_ms(5);
 	assert_true(queue_is_right(&young));
 	assert_false(queue_is_done(&old));
 	assert_int_equal(dbg_query(w, getpid(), 0), KFD_EC_QUEUE_NEW);
@@ -213,10 +207,9 @@ WORLD_TEST(a_queue_that_comes_later_runs)
 /* Memory pressure and the debugger each have their say. */
 WORLD_AND_MES_TEST(an_evicted_queue_is_resumed_but_does_not_run)
 {
-	pid_t pid = attach_load(w, "1");
+	pid_t pid = attach_seen_load(w, "1");
 	uint32_t id = 0;
 
-	clear_new(w, pid);
 	assert_int_equal(kfd_emu_control(&w->emu, "evict %d", pid), 0);
 	assert_stands_still(w, pid);
 	assert_int_equal(dbg_suspend(w, pid, 0, &id, 1), 1);

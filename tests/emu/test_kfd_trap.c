@@ -38,10 +38,9 @@ WORLD_TEST(what_a_short_argument_does_not_say_is_zero)
 
 WORLD_TEST(arguments_come_back_also_from_a_failure)
 {
-	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.queue_snapshot = {.num_queues = 9}};
 
-	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
+	enable_self(w);
 	assert_int_equal(dbg(w->fd, getpid(), KFD_DBG_GET_QUEUE_SNAPSHOT, &args), -EINVAL);
 	assert_int_equal(args.queue_snapshot.num_queues, 0);
 }
@@ -83,7 +82,7 @@ WORLD_TEST(who_has_no_memory_or_no_kfd_is_not_found)
 	if (!zombie)
 		_exit(0);
 	while (!has_ended(zombie))
-		kfd_emu_sleep_ms(1);
+		emulator_sleep_ms(1);
 	assert_int_equal(dbg_plain(w, zombie, KFD_DBG_ENABLE), -ESRCH);
 	waitpid(zombie, NULL, 0);
 	assert_int_equal(dbg_plain(w, zombie, KFD_DBG_ENABLE), -ESRCH);
@@ -231,10 +230,8 @@ WORLD_TEST(the_old_rule_wants_a_tracer_but_not_for_disable)
 WORLD_TEST(also_an_enable_that_failed_makes_a_debugger)
 {
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = 4000}};
-	pid_t pid;
+	pid_t pid = start_load(w, "--idle");
 
-	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
-	pid = w->load.pid;
 	seize(pid);
 	assert_int_equal(dbg(w->fd, pid, KFD_DBG_ENABLE, &args), -EBADF);
 	detach(pid);
@@ -246,10 +243,8 @@ WORLD_TEST(enable_says_what_it_does_not_like)
 {
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1], .rinfo_size = 16}};
-	pid_t pid;
+	pid_t pid = start_load(w, "--idle");
 
-	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
-	pid = w->load.pid;
 	seize(pid);
 	assert_int_equal(dbg(w->fd, pid, KFD_DBG_ENABLE, &args), -EFAULT);
 	assert_int_equal(args.enable.rinfo_size, 16);

@@ -156,10 +156,10 @@ WORLD_TEST(disable_channels_takes_channels_and_groups_of_any_client)
 	make_channel(&other, other.group);
 	d.client[0] = w->client, d.channel[0] = w->channel;
 	d.client[1] = other.client, d.channel[1] = other.group;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_OK);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_OK);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 2);
 	d.disable = 0;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_OK);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_OK);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
 	close(other.fd);
 }
@@ -174,15 +174,14 @@ WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown)
 	d.channel[0] = w->channel;
 	d.channel[1] = w->device;
 	d.channel[2] = channel;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_ERR_INVALID_CHANNEL);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_ERR_INVALID_CHANNEL);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 1);
 	d.count = 65;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_ERR_INVALID_PARAM_STRUCT);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_ERR_INVALID_PARAM_STRUCT);
 	d.count = 0;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)), NV_ERR_INVALID_PARAM_STRUCT);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_ERR_INVALID_PARAM_STRUCT);
 	d.runlist_preempt_event = 8;
-	assert_int_equal(control(w, w->subdevice, cmd, &d, sizeof(d)),
-			 NV_ERR_INSUFFICIENT_PERMISSIONS);
+	assert_int_equal(ask(w, w->subdevice, cmd, &d), NV_ERR_INSUFFICIENT_PERMISSIONS);
 }
 
 WORLD_TEST(without_firmware_channels_cannot_be_disabled)
@@ -198,13 +197,13 @@ WORLD_TEST(a_diagnostic_subdevice_reads_back_what_is_disabled)
 	struct nv208f_channel_state s = {.client = w->client, .channel = w->channel};
 	uint32_t cmd = NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE;
 
-	assert_int_equal(control(w, diag, cmd, &s, sizeof(s)), NV_OK);
+	assert_int_equal(ask(w, diag, cmd, &s), NV_OK);
 	assert_int_equal(s.enabled, 1);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
-	assert_int_equal(control(w, diag, cmd, &s, sizeof(s)), NV_OK);
+	assert_int_equal(ask(w, diag, cmd, &s), NV_OK);
 	assert_int_equal(s.enabled, 0);
 	s.channel = w->group;
-	assert_int_equal(control(w, diag, cmd, &s, sizeof(s)), NV_ERR_INVALID_CHANNEL);
+	assert_int_equal(ask(w, diag, cmd, &s), NV_ERR_INVALID_CHANNEL);
 }
 
 WORLD_TEST(gpus_have_ids_and_places)
@@ -213,19 +212,15 @@ WORLD_TEST(gpus_have_ids_and_places)
 	struct nv0000_pci_info pci;
 	struct nv2080_gpu_id id;
 
-	assert_int_equal(
-		control(w, w->client, NV0000_CTRL_CMD_GPU_GET_ATTACHED_IDS, &ids, sizeof(ids)),
-		NV_OK);
+	assert_int_equal(ask(w, w->client, NV0000_CTRL_CMD_GPU_GET_ATTACHED_IDS, &ids), NV_OK);
 	assert_int_equal(ids.gpu_id[2], NV0000_CTRL_GPU_INVALID_ID);
-	assert_int_equal(control(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof(id)),
-			 NV_OK);
+	assert_int_equal(ask(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_ID, &id), NV_OK);
 	assert_int_equal(id.gpu_id, ids.gpu_id[0]);
 	pci.gpu_id = ids.gpu_id[1];
-	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci, sizeof(pci)),
-			 NV_OK);
+	assert_int_equal(ask(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci), NV_OK);
 	assert_int_equal(pci.bus << 8, ids.gpu_id[1]);
 	pci.gpu_id = 5;
-	assert_int_equal(control(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci, sizeof(pci)),
+	assert_int_equal(ask(w, w->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &pci),
 			 NV_ERR_OBJECT_NOT_FOUND);
 }
 
@@ -233,13 +228,11 @@ WORLD_TEST(pids_are_those_with_an_object_of_the_class)
 {
 	struct nv2080_pids pids = {.id = HOPPER_COMPUTE_A};
 
-	assert_int_equal(
-		control(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_PIDS, &pids, sizeof(pids)), NV_OK);
+	assert_int_equal(ask(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_PIDS, &pids), NV_OK);
 	assert_int_equal(pids.count, 1);
 	assert_int_equal(pids.pid[0], getpid());
 	pids.id = KEPLER_CHANNEL_GROUP_A; /* there is one, but it is not below a channel */
-	assert_int_equal(
-		control(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_PIDS, &pids, sizeof(pids)), NV_OK);
+	assert_int_equal(ask(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_PIDS, &pids), NV_OK);
 	assert_int_equal(pids.count, 0);
 }
 

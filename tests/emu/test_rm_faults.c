@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong when it is asked for, and only then. */
 #include <pthread.h>
-#include <time.h>
 
 #include "rm_world.h"
 
@@ -83,10 +82,7 @@ WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call)
 
 static uint64_t now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	return test_now_ns() / 1000;
 }
 
 static void *slow_call(void *arg)
@@ -104,7 +100,7 @@ static uint64_t cheap_beside_slow(struct world *w, int fd, uint32_t client)
 	void *result;
 
 	pthread_create(&thread, NULL, slow_call, w);
-	emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	start = now_us();
 	assert_int_equal(class_of(fd, client, client), NV01_ROOT_CLIENT);
 	start = now_us() - start;
@@ -146,7 +142,7 @@ WORLD_TEST(the_effect_comes_at_the_end_of_the_call)
 
 	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 200ms"), 0);
 	pthread_create(&thread, NULL, slow_call, w);
-	emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 1024);
 	pthread_join(thread, NULL);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 10);

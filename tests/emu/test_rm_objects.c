@@ -35,11 +35,6 @@ WORLD_TEST(a_duplicate_taken_from_another_process_is_the_same_open_file)
 	close(copy);
 }
 
-static bool memory_is_free(void *arg)
-{
-	return emu_memory(arg) == 0;
-}
-
 WORLD_TEST(memory_is_freed_at_the_last_close_only)
 {
 	int copy;
@@ -48,34 +43,33 @@ WORLD_TEST(memory_is_freed_at_the_last_close_only)
 	assert_int_equal(emu_memory(&w->emu), 1 << 20);
 	copy = dup(w->fd);
 	close(w->fd);
-	emu_sleep_ms(50);
+	emulator_sleep_ms(50);
 	assert_int_equal(emu_memory(&w->emu), 1 << 20);
 	assert_int_equal(emu_clients(&w->emu), 1);
 	close(copy);
-	assert_true(emu_wait(memory_is_free, &w->emu));
+	TEST_WAIT(emu_memory(&w->emu) == 0);
 	assert_int_equal(emu_clients(&w->emu), 0);
 	w->fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 }
 
 WORLD_TEST(a_duplicate_keeps_the_memory_of_a_dead_process)
 {
-	struct emu_load load;
+	struct emu_load *load = rm_load(w, "--idle", "--memory", "1000000");
 	int copy = -1;
 
-	assert_int_equal(emu_load_start(&load, "--idle", "--memory", "1000000", NULL), 0);
 	for (int fd = 3; fd < 10 && copy < 0; fd++) { /* its first file; others are pipes */
-		copy = duplicate(load.pid, fd);
+		copy = duplicate(load->pid, fd);
 		if (copy >= 0 && !class_of(copy, w->client + 1, w->client + 1)) {
 			close(copy);
 			copy = -1;
 		}
 	}
 	assert_true(copy >= 0);
-	emu_load_kill(&load);
-	emu_sleep_ms(50);
+	emu_load_kill(load);
+	emulator_sleep_ms(50);
 	assert_int_equal(emu_memory(&w->emu), 1000000);
 	close(copy);
-	assert_true(emu_wait(memory_is_free, &w->emu));
+	TEST_WAIT(emu_memory(&w->emu) == 0);
 }
 
 WORLD_TEST(freeing_an_object_frees_what_is_below_it)
@@ -144,9 +138,7 @@ WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own)
 	uint32_t channel = make_channel(w, w->device);
 	struct nv0000_handle_info info = {.object = channel, .index = NV0000_HANDLE_INFO_PARENT};
 
-	assert_int_equal(
-		control(w, w->client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &info, sizeof(info)),
-		NV_OK);
+	assert_int_equal(ask(w, w->client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &info), NV_OK);
 	assert_int_equal(info.value, w->device);
 	submit(w, channel, 1, 100);
 	assert_int_equal(wait_done(w, channel, 1, 1000).done, 1);

@@ -17,7 +17,7 @@ WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum)
 	wait_done(w, w->channel, 4, 1000);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
 	before = wait_done(w, w->channel, 0, 0);
-	emu_sleep_ms(60);
+	emulator_sleep_ms(60);
 	after = wait_done(w, w->channel, 0, 0);
 	assert_true(before.done >= 4 && before.done < 400);
 	assert_int_equal(before.done, after.done);
@@ -39,7 +39,7 @@ WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 
 	submit(w, w->channel, 400, 5000);
 	wait_done(w, w->channel, 1, 1000);
-	control(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d, sizeof(d));
+	ask(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d);
 	disable(w, w->client, w->channel, false);
 	query = wait_done(w, w->channel, 400, 300);
 	assert_true(query.done < 400);
@@ -55,8 +55,8 @@ WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end)
 					    .channel = {w->channel}};
 
 	submit(w, w->channel, 2, 400000);
-	emu_sleep_ms(20);
-	control(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d, sizeof(d));
+	emulator_sleep_ms(20);
+	ask(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d);
 	assert_int_equal(wait_done(w, w->channel, 2, 900).done, 1);
 	disable(w, w->client, w->channel, false);
 	assert_true(wait_done(w, w->channel, 2, 5000).digest == digest_of(2, 400000));
@@ -80,9 +80,9 @@ WORLD_TEST(two_tiny_slices_livelock)
 	set_slice(w, group, 1);
 	submit(w, w->channel, 100, 5000);
 	submit(w, channel, 100, 5000);
-	emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	done = wait_done(w, w->channel, 0, 0).done + wait_done(w, channel, 0, 0).done;
-	emu_sleep_ms(200);
+	emulator_sleep_ms(200);
 	assert_int_equal(wait_done(w, w->channel, 0, 0).done + wait_done(w, channel, 0, 0).done,
 			 done);
 	assert_int_equal(disable(w, w->client, channel, true), NV_OK); /* one alone gets on */
@@ -118,9 +118,9 @@ static uint64_t share_with_slices(const struct world *w, uint32_t group, uint64_
 
 	set_slice(w, w->group, us);
 	set_slice(w, group, us);
-	emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	before = look(w);
-	emu_sleep_ms(400);
+	emulator_sleep_ms(400);
 	after = look(w);
 	first = after.work_ns[0] - before.work_ns[0];
 	second = after.work_ns[1] - before.work_ns[1];
@@ -146,7 +146,7 @@ WORLD_TEST(one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone)
 
 	set_slice(w, w->group, 1);
 	submit(w, w->channel, 1, 5000000);
-	emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	submit(w, channel, 1, 100);
 	assert_int_equal(wait_done(w, channel, 1, 1000).done, 1);
 	assert_int_equal(wait_done(w, w->channel, 0, 0).done, 0); /* its kernel still runs */
@@ -158,11 +158,10 @@ WORLD_TEST(with_wfi_a_kernel_is_not_interrupted)
 	struct nv2080_preemption_mode mode = {.flags = 1, .channel_or_group = w->group};
 
 	set_slice(w, w->group, 1);
-	assert_int_equal(control(w, w->subdevice, NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE,
-				 &mode, sizeof(mode)),
+	assert_int_equal(ask(w, w->subdevice, NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &mode),
 			 NV_OK);
 	submit(w, w->channel, 1, 600000);
-	emu_sleep_ms(20);
+	emulator_sleep_ms(20);
 	submit(w, channel, 1, 100);
 	assert_int_equal(wait_done(w, channel, 1, 100).done, 0);
 	assert_int_equal(wait_done(w, channel, 1, 5000).done, 1);
@@ -185,7 +184,7 @@ WORLD_TEST(a_preempted_group_is_scheduled_again)
 
 	submit(w, w->channel, 1, 1000000); /* longer than the slowest machine takes for the calls */
 	for (int i = 0; i < 5; i++) {
-		emu_sleep_ms(5);
+		emulator_sleep_ms(5);
 		assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_PREEMPT, &preempt, 8), NV_OK);
 	}
 	assert_true(emu_group_sum(&w->emu, getpid(), "preempted") >= 4);
@@ -202,7 +201,7 @@ WORLD_TEST(freeing_a_running_group_lets_the_others_run)
 
 	set_slice(w, w->group, 8000000);
 	submit(w, w->channel, 10, 1000000);
-	emu_sleep_ms(10);
+	emulator_sleep_ms(10);
 	submit(w, channel, 1, 1000);
 	assert_int_equal(rm_call_free(w->fd, w->client, w->group), NV_OK);
 	assert_int_equal(wait_done(w, channel, 1, 1000).done, 1);

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Some names there are, and others not, as on any machine; nobody is asked. */
+/* Some names exist and others do not. The system is not asked. */
 static int find(const char *name, uint32_t *id)
 {
 	*id = (uint32_t)(unsigned char)name[0];
@@ -24,7 +24,7 @@ static int find(const char *name, uint32_t *id)
 
 static const struct gp_config_names names = {find, find};
 
-/* What users control raises nobody above the limit, whatever the file says. */
+/* Values that users control raise no process above the limit, with any file. */
 static void check_match(const struct gp_config *c, const struct gp_procinfo *info)
 {
 	struct gp_limit limit = gp_config_limit_of(c, info);

@@ -62,7 +62,7 @@ static void start_server(struct gp_control *c)
 		.name = "fuzz", .socket = &listener, .nsockets = 1, .arg = c};
 	struct gp_error err = {0};
 
-	/* Nobody connects to it: it has a name that the kernel chose. */
+	/* No client connects to it: the kernel chose its name. */
 	listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	require(!bind(listener.fd, &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t)));
 	require(!listen(listener.fd, 1));

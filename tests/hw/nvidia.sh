@@ -174,7 +174,7 @@ memory() { # kill -9 of a held process with 10 GB: its memory is free within 1 s
 	wait "$holder" 2>/dev/null
 }
 
-memory_attached() { # the same with a scheduler that goes on living
+memory_attached() { # the same with a scheduler that continues to run
 	local empty took now began scheduler
 	empty=$(used_mib)
 	start_victim work

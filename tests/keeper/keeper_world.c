@@ -34,7 +34,7 @@ void kw_keeper_is_there(struct kw *w)
 {
 	struct gp_undo_scheduler k;
 
-	KW_WAIT((gp_undo_keeper(w->undo, &k), k.lives && k.pid == w->keeper.pid && k.heartbeats));
+	TEST_WAIT((gp_undo_keeper(w->undo, &k), k.lives && k.pid == w->keeper.pid && k.heartbeats));
 }
 
 void kw_start_keeper(struct kw *w, const char *timeout)
@@ -87,7 +87,7 @@ void kw_wait_progress(struct kw *w, int load)
 {
 	uint64_t before = kw_done(w, load);
 
-	KW_WAIT(kw_done(w, load) > before);
+	TEST_WAIT(kw_done(w, load) > before);
 }
 
 void kw_spawn_scheduler(struct kw *w, int first, int second)
@@ -126,29 +126,19 @@ void kw_start_scheduler(struct kw *w, int first, int second)
 	kw_says(&w->scheduler, "ready");
 }
 
-char kw_state(pid_t pid)
+int kw_held(struct kw *w, const char *timeout)
 {
-	char path[48], text[512] = "";
-	const char *end;
-	FILE *f;
+	int load = kw_load(w);
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (f) {
-		if (!fgets(text, sizeof text, f))
-			text[0] = 0;
-		fclose(f);
-	}
-	end = strrchr(text, ')');
-	if (!end)
-		return 0;
-	return end[2];
+	kw_start_keeper(w, timeout);
+	kw_start_scheduler(w, load, -1);
+	return load;
 }
 
 void kw_stop_scheduler(struct kw *w)
 {
 	kill(w->scheduler.pid, SIGSTOP);
-	KW_WAIT(kw_state(w->scheduler.pid) == 'T');
+	TEST_WAIT(test_process_state(w->scheduler.pid) == 'T');
 }
 
 unsigned kw_records(struct kw *w)

@@ -3,7 +3,7 @@
 #ifndef TESTS_KEEPER_KEEPER_WORLD_H
 #define TESTS_KEEPER_KEEPER_WORLD_H
 
-#include "support/test.h"
+#include "support/process.h"
 
 #include <poll.h>
 
@@ -43,32 +43,13 @@ struct kw {
 	struct gp_undo_file *undo;
 };
 
-static inline uint64_t kw_now(void)
-{
-	return gp_monotonic_ns();
-}
-
-/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
-#define KW_WAIT(condition)                                     \
-	do {                                                   \
-		uint64_t until_ = kw_now() + 20 * GP_NS_PER_S; \
-		bool so_ = (condition);                        \
-                                                               \
-		while (!so_ && kw_now() < until_) {            \
-			usleep(1000);                          \
-			so_ = (condition);                     \
-		}                                              \
-		if (!so_)                                      \
-			fail_msg("never: %s", #condition);     \
-	} while (0)
-
-/* The same, and it must not take longer than that; says how long it took. */
+/* TEST_WAIT(), and it must not take longer than that; says how long it took. */
 #define KW_WITHIN(limit_ms, condition)                               \
 	do {                                                         \
-		uint64_t from_ = kw_now(), took_ms_;                 \
+		uint64_t from_ = test_now_ns(), took_ms_;            \
                                                                      \
-		KW_WAIT(condition);                                  \
-		took_ms_ = (kw_now() - from_) / GP_NS_PER_MS;        \
+		TEST_WAIT(condition);                                \
+		took_ms_ = (test_now_ns() - from_) / GP_NS_PER_MS;   \
 		print_message("    %s: after %llu ms\n", #condition, \
 			      (unsigned long long)took_ms_);         \
 		assert_true(took_ms_ <= (limit_ms)*KW_PATIENCE);     \
@@ -115,8 +96,8 @@ void kw_wait_progress(struct kw *w, int load);
 
 void kw_start_scheduler(struct kw *w, int first, int second);
 
-/* As /proc has it: T is stopped. */
-char kw_state(pid_t pid);
+/* A load that a scheduler holds, and a keeper with this patience; the number of the load. */
+int kw_held(struct kw *w, const char *timeout);
 void kw_stop_scheduler(struct kw *w);
 unsigned kw_records(struct kw *w);
 

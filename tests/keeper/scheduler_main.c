@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scheduler that is small enough to be killed all day: the engine on every device, undo records,
- * and a beat while the devices' threads go on. Holds the processes whose numbers it is given; s:PID
- * gets another slice instead, where there are slices.
+ * and a heartbeat while the device threads run. It holds the processes with the given pids. s:PID
+ * gets another slice instead, on devices with slices.
  *
  * Says `ready` whenever all of it is in force, and `lost` when it is no longer. Exit 3: there is
  * another scheduler. SIGTERM ends it, and all is as it was.

@@ -17,7 +17,7 @@ KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 	kill(w->scheduler.pid, SIGKILL); /* not waited for: it is a zombie */
 	KW_WITHIN(1000, !kw_is_held(w, held));
 	KW_WITHIN(1000, kw_records(w) == 0);
-	KW_WAIT(gp_undo_epoch(w->undo) != epoch);
+	TEST_WAIT(gp_undo_epoch(w->undo) != epoch);
 	kw_wait_progress(w, held);
 	kw_wait_progress(w, other);
 }
@@ -46,7 +46,7 @@ KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 		int held = i % 2 ? a : b;
 
 		kw_start_scheduler(w, held, -1);
-		KW_WAIT(kw_is_held(w, held));
+		TEST_WAIT(kw_is_held(w, held));
 		assert_false(kw_is_held(w, i % 2 ? b : a));
 		kw_kill(&w->scheduler);
 		if (i < 2) /* otherwise the next one comes in between */
@@ -57,12 +57,10 @@ KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 
 KEEPER_TEST(an_orderly_end_is_not_a_death)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, NULL);
 	struct gp_undo_scheduler guard;
 	uint64_t epoch;
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
 	epoch = gp_undo_epoch(w->undo);
 	kill(w->scheduler.pid, SIGTERM);
 	assert_int_equal(kw_wait_end(&w->scheduler), 0);
@@ -76,11 +74,9 @@ KEEPER_TEST(an_orderly_end_is_not_a_death)
 
 KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, NULL);
 	uint64_t epoch;
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
 	epoch = gp_undo_epoch(w->undo);
 	kw_kill(&w->keeper);
 	kw_start_keeper(w, NULL);
@@ -93,10 +89,8 @@ KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 
 KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_the_next)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, NULL);
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
 	kw_kill(&w->keeper);
 	kw_kill(&w->scheduler);
 	assert_int_equal(kw_records(w), 1);
@@ -125,14 +119,12 @@ KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
  * in the end the living scheduler holds it. */
 KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, NULL);
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
 	for (int i = 0; i < 5; i++) {
 		kw_kill(&w->scheduler);
 		kw_start_scheduler(w, held, -1);
-		KW_WAIT(kw_is_held(w, held) && kw_holder(w, held) == w->scheduler.pid);
+		TEST_WAIT(kw_is_held(w, held) && kw_holder(w, held) == w->scheduler.pid);
 		assert_int_equal(kw_records(w), 1);
 	}
 	emulator_sleep_ms(500); /* and it stays so */
@@ -167,7 +159,7 @@ KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touche
 	write_record_of(w, &e.undo, e.backend);
 	assert_int_equal(kw_records(w), 2);
 	kw_start_keeper(w, NULL);
-	KW_WAIT(kw_records(w) == 1);
+	TEST_WAIT(kw_records(w) == 1);
 	emulator_sleep_ms(300);
 	assert_true(kw_is_held(w, held));
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
@@ -187,9 +179,9 @@ KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm)
 	kw_start_scheduler(w, held, -1);
 	kw_kill(&w->scheduler);
 	KW_WITHIN(1000, !kw_is_held(w, held));
-	KW_WAIT(kw_records(w) == 2);
+	TEST_WAIT(kw_records(w) == 2);
 	gp_undo_keeper(w->undo, &before);
-	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
+	TEST_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 }
 
 /* The memory of a process is its GPU's until the last copy of its files is closed. */
@@ -210,6 +202,6 @@ KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept)
 	kw_kill(&w->scheduler); /* which has copies of its own */
 	kw_kill_load(w, stopped);
 	KW_WITHIN(1000, emu_memory(&w->emu) == 0);
-	KW_WAIT(kw_records(w) == 0);
+	TEST_WAIT(kw_records(w) == 0);
 	w->nloads = 0;
 }

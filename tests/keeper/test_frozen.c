@@ -30,16 +30,14 @@ static void end(struct kw *w)
 
 KEEPER_TEST_EVERYWHERE(what_a_frozen_scheduler_holds_runs_and_is_held_again_later)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "1");
 
-	kw_start_keeper(w, "1");
-	kw_start_scheduler(w, held, -1);
 	freeze(w, w->scheduler.pid);
-	KW_WAIT(!kw_is_held(w, held));
+	TEST_WAIT(!kw_is_held(w, held));
 	kw_wait_progress(w, held);
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 	freezer_thaw();
-	KW_WAIT(kw_is_held(w, held));
+	TEST_WAIT(kw_is_held(w, held));
 	end(w);
 }
 
@@ -53,31 +51,29 @@ KEEPER_TEST_EVERYWHERE(what_a_frozen_command_holds_runs_and_is_held_again_later)
 	snprintf(pid, sizeof pid, "%d", kw_pid(w, held));
 	kw_start_keeper(w, "1");
 	kw_spawn(&w->scheduler, words);
-	KW_WAIT(kw_is_held(w, held));
+	TEST_WAIT(kw_is_held(w, held));
 	emulator_sleep_ms(2500); /* it runs: it is left alone */
 	assert_true(kw_is_held(w, held));
 	freeze(w, w->scheduler.pid);
-	KW_WAIT(!kw_is_held(w, held));
+	TEST_WAIT(!kw_is_held(w, held));
 	kw_wait_progress(w, held);
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 	freezer_thaw();
-	KW_WAIT(kw_is_held(w, held));
+	TEST_WAIT(kw_is_held(w, held));
 	end(w);
-	KW_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
+	TEST_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
 }
 
 /* A debugger traces the program, so the keeper cannot end the owner's session. */
 TEST_EACH_IN(struct kw, a_frozen_owner_is_killed_if_a_debugger_is_in_the_way, KEEPER_TEST_ADD, amd)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "1");
 
-	kw_start_keeper(w, "1");
-	kw_start_scheduler(w, held, -1);
 	assert_int_equal(ptrace(PTRACE_SEIZE, kw_pid(w, held), NULL, NULL), 0);
 	freeze(w, w->scheduler.pid);
 	assert_true(kw_is_held(w, held));
-	KW_WAIT(kw_state(w->scheduler.pid) == 'Z');
-	KW_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
+	TEST_WAIT(test_process_state(w->scheduler.pid) == 'Z');
+	TEST_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
 	kw_wait_progress(w, held);
 	end(w);
 }
@@ -86,16 +82,14 @@ TEST_EACH_IN(struct kw, a_frozen_owner_is_killed_if_a_debugger_is_in_the_way, KE
 TEST_EACH_IN(struct kw, a_frozen_owner_is_killed_if_its_program_stays_stopped, KEEPER_TEST_ADD,
 	     amd_old)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "1");
 
-	kw_start_keeper(w, "1");
-	kw_start_scheduler(w, held, -1);
 	freeze(w, w->scheduler.pid);
 	kill(kw_pid(w, held), SIGWINCH);
-	KW_WAIT(kw_state(kw_pid(w, held)) == 't');
-	KW_WAIT(kw_state(w->scheduler.pid) == 'Z');
-	KW_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
+	TEST_WAIT(test_process_state(kw_pid(w, held)) == 't');
+	TEST_WAIT(test_process_state(w->scheduler.pid) == 'Z');
+	TEST_WAIT(!kw_is_held(w, held) && kw_records(w) == 0);
 	kw_wait_progress(w, held);
-	assert_true(kw_state(kw_pid(w, held)) != 't');
+	assert_true(test_process_state(kw_pid(w, held)) != 't');
 	end(w);
 }

@@ -161,45 +161,25 @@ KEEPER_TEST(the_service_manager_hears_of_it)
 
 static unsigned long wakeups(pid_t pid)
 {
-	char path[48], line[128];
-	unsigned long n = 0;
-	FILE *f;
+	long n = test_process_status(pid, "voluntary_ctxt_switches");
 
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	while (fgets(line, sizeof line, f))
-		sscanf(line, "voluntary_ctxt_switches: %lu", &n);
-	fclose(f);
-	return n;
+	assert_true(n >= 0);
+	return (unsigned long)n;
 }
 
 KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second)
 {
-	int held = kw_load(w);
 	unsigned long before;
 	uint64_t from_ns;
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
+	kw_held(w, NULL);
 	emulator_sleep_ms(500);
-	from_ns = kw_now();
+	from_ns = test_now_ns();
 	before = wakeups(w->keeper.pid);
 	emulator_sleep_ms(3000);
-	assert_true(wakeups(w->keeper.pid) - before <= 4 * (kw_now() - from_ns) / GP_NS_PER_S + 1);
+	assert_true(wakeups(w->keeper.pid) - before <=
+		    4 * (test_now_ns() - from_ns) / GP_NS_PER_S + 1);
 	assert_true(wakeups(w->keeper.pid) > before);
-}
-
-static unsigned open_files(pid_t pid)
-{
-	char path[64];
-	unsigned n = 0;
-
-	for (int i = 0; i < 256; i++) {
-		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, i);
-		n += faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-	}
-	return n;
 }
 
 /* It has no file of a driver: a copy would keep the memory of a process that ended. */
@@ -209,7 +189,7 @@ KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 	unsigned files;
 
 	kw_start_keeper(w, NULL);
-	files = open_files(w->keeper.pid);
+	files = test_open_files(w->keeper.pid);
 	for (int i = 0; i < 3; i++) {
 		char path[64], to[256];
 
@@ -227,25 +207,23 @@ KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 				fail_msg("the keeper has %s", to);
 		}
 		kw_kill(&w->scheduler);
-		KW_WAIT(kw_records(w) == 0);
+		TEST_WAIT(kw_records(w) == 0);
 	}
-	KW_WAIT(open_files(w->keeper.pid) == files);
+	TEST_WAIT(test_open_files(w->keeper.pid) == files);
 }
 
 KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, NULL);
 	struct gp_undo_scheduler before, after;
 
-	kw_start_keeper(w, NULL);
-	kw_start_scheduler(w, held, -1);
 	assert_int_equal(emu_control(&w->emu, "latency enable 7s"), 0);
 	kw_kill(&w->scheduler);
-	KW_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
+	TEST_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
 	gp_undo_keeper(w->undo, &before);
 	emulator_sleep_ms(1000);
-	assert_true(kw_is_held(w, held)); /* without effect so far */
-	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
+	assert_true(kw_is_held(w, held)); /* no effect yet */
+	TEST_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
 	/* The call is given up, the driver returns, and the call is repeated. */
 	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);

@@ -4,11 +4,9 @@
 
 KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "2");
 	uint64_t epoch;
 
-	kw_start_keeper(w, "2");
-	kw_start_scheduler(w, held, -1);
 	for (int i = 0; i < 2; i++) {
 		epoch = gp_undo_epoch(w->undo);
 		kw_stop_scheduler(w);
@@ -18,7 +16,7 @@ KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_lat
 		/* Its records stay its own: it may go on at any instruction. */
 		assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 		kill(w->scheduler.pid, SIGCONT);
-		KW_WAIT(kw_is_held(w, held));
+		TEST_WAIT(kw_is_held(w, held));
 		assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 		emulator_sleep_ms(1500); /* it beats: it is left alone */
 		assert_true(kw_is_held(w, held));
@@ -39,16 +37,14 @@ KEEPER_TEST(slices_too_on_every_device_it_has)
 	kw_stop_scheduler(w);
 	KW_WITHIN(2000, kw_slice_us(w, sliced) == slice_us && !kw_is_held(w, held));
 	kill(w->scheduler.pid, SIGCONT);
-	KW_WAIT(kw_slice_us(w, sliced) == changed_us && kw_is_held(w, held));
+	TEST_WAIT(kw_slice_us(w, sliced) == changed_us && kw_is_held(w, held));
 	assert_int_equal(kw_records(w), 2);
 }
 
 KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "1");
 
-	kw_start_keeper(w, "1");
-	kw_start_scheduler(w, held, -1);
 	kw_stop_scheduler(w);
 	KW_WITHIN(2000, !kw_is_held(w, held));
 	kw_kill(&w->scheduler);
@@ -66,22 +62,20 @@ KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 	kw_start_keeper(w, "1");
 	assert_int_equal(emu_control(&w->emu, "latency disable 3s"), 0);
 	kw_spawn_scheduler(w, held, -1);
-	KW_WAIT(kw_holder(w, held) == w->scheduler.pid); /* the call is on its way, or will be */
+	TEST_WAIT(kw_holder(w, held) == w->scheduler.pid); /* the call is on its way, or will be */
 	emulator_sleep_ms(300);
 	kill(w->scheduler.pid, SIGSTOP);
 	emulator_sleep_ms(3500); /* by now it is in effect, and the first undo was before that */
-	KW_WITHIN(8000, !kw_is_held(w, held) && kw_state(w->scheduler.pid) == 'T');
+	KW_WITHIN(8000, !kw_is_held(w, held) && test_process_state(w->scheduler.pid) == 'T');
 	kw_wait_progress(w, held);
 }
 
 /* Both are stopped, as by a suspended machine: no heartbeat was missed. */
 KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
-	int held = kw_load(w);
+	int held = kw_held(w, "3");
 	uint64_t epoch;
 
-	kw_start_keeper(w, "3");
-	kw_start_scheduler(w, held, -1);
 	epoch = gp_undo_epoch(w->undo);
 	for (int i = 0; i < 2; i++) {
 		kill(w->keeper.pid, SIGSTOP);

@@ -12,16 +12,23 @@
 #define TESTS_KFD_CASES_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gpu/amd/kfd_abi.h"
 
 enum {
 	NEEDS_GPU = 1,      /* queues: the emulator only */
-	NEEDS_NO_GPU = 2,   /* the answer is another one where there is a GPU */
-	NEEDS_NEW_RULE = 4, /* who has enabled may go on without a ptrace link: since 6.12.103 */
+	NEEDS_NO_GPU = 2,   /* the answer differs if there is a GPU */
+	NEEDS_NEW_RULE = 4, /* a debugger needs no ptrace link after ENABLE: since 6.12.103 */
 	NEEDS_OLD_RULE = 8, /* every operation but DISABLE needs the link */
 	NEEDS_NO_HWS = 16,  /* the driver was loaded with sched_policy=2 */
 	NEEDS_SYSFS = 32,
@@ -31,19 +38,50 @@ enum {
 	NEEDS_ONE_SLOT = 512, /* one debugged process at a time: gfx9 of before the MI200 */
 };
 
-struct kfd_case {
-	const char *name;
-	const char *info; /* the section that claims it */
-	unsigned needs;
-	const char *expected;
-	void (*run)(void);
+struct peer {
+	pid_t pid;
+	int socket;
 };
 
-/* One table for each file; each ends with a case without a name. */
-extern const struct kfd_case dispatch_cases[], ladder_cases[], link_cases[], enable_cases[],
-	runtime_cases[], exception_cases[], suspend_cases[], snapshot_cases[], death_cases[],
-	user_cases[], queue_cases[], preempt_cases[], kfdtest_cases[], folder_cases[],
-	update_cases[];
+struct kfd_case {
+	const char *name;
+	const char *info; /* the section of the facts that claims it */
+	unsigned needs;
+	const char *expected;
+	struct peer (*start)(void); /* the peer that the case begins with */
+	void (*run)(struct peer p);
+	const char *file;
+	int position; /* in its file */
+	struct kfd_case *next;
+};
+
+/* Cases register themselves. They run by file, and in the order of the file. */
+void kfd_case_add(struct kfd_case *c);
+
+#define KFD_JOIN_(a, b) a##b
+#define KFD_JOIN(a, b)  KFD_JOIN_(a, b)
+#define KFD_CASE_AT(number, title, function, begin, ...)                                \
+	__attribute__((constructor)) static void KFD_JOIN(kfd_register_, number)(void)  \
+	{                                                                               \
+		static struct kfd_case case_ = {#title,   __VA_ARGS__, begin, function, \
+						__FILE__, number,      NULL};           \
+		kfd_case_add(&case_);                                                   \
+	}
+
+/* A function as another case: under other needs it expects another answer. */
+#define KFD_CASE_AGAIN(title, function, begin, ...) \
+	KFD_CASE_AT(__COUNTER__, title, function, peer_start_##begin, __VA_ARGS__)
+
+#define KFD_CASE_BODY(function, begin, name, ...)              \
+	static void function(struct peer name);                \
+	KFD_CASE_AGAIN(function, function, begin, __VA_ARGS__) \
+	static void function(__attribute__((unused)) struct peer name)
+
+/* Defines a case: the section of the facts, what it needs, and the answer that is expected. */
+#define KFD_CASE(function, ...) KFD_CASE_BODY(function, none, none_, __VA_ARGS__)
+
+/* The same with a peer `p`, as peer_start_BEGIN() starts it. */
+#define PEER_CASE(function, begin, ...) KFD_CASE_BODY(function, begin, p, __VA_ARGS__)
 
 extern const char *kfd_device;
 extern const char *kfd_sysfs;
@@ -52,6 +90,16 @@ extern const char *kfd_sysfs;
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *answer(long rc); /* "EPERM", "0", "3" */
+void say_answer(long rc);
+/* The answers of up to 6 calls, which are made in this order. */
+#define SAY_1(a)                        say_answer(a)
+#define SAY_2(a, ...)                   (say_answer(a), SAY_1(__VA_ARGS__))
+#define SAY_3(a, ...)                   (say_answer(a), SAY_2(__VA_ARGS__))
+#define SAY_4(a, ...)                   (say_answer(a), SAY_3(__VA_ARGS__))
+#define SAY_5(a, ...)                   (say_answer(a), SAY_4(__VA_ARGS__))
+#define SAY_6(a, ...)                   (say_answer(a), SAY_5(__VA_ARGS__))
+#define SAY_N(a, b, c, d, e, f, n, ...) SAY_##n
+#define SAY_ANSWERS(...)                SAY_N(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)(__VA_ARGS__)
 /* Ends the case: it cannot be tried here. */
 void cannot(const char *reason) __attribute__((noreturn));
 /* Ends the case, which fails: what it needed did not work. */
@@ -70,7 +118,7 @@ long trap_op(pid_t pid, uint32_t op); /* with nothing but zeros */
 long enable_with(pid_t pid, uint64_t exceptions, int fd, void *info, uint32_t *size);
 int notify_fd(void);  /* the writing end of this process's pipe for events */
 long dots_seen(void); /* takes and counts what was written to it */
-/* One more or less: at most so long is waited for the first one. -EPIPE: nobody has it open. */
+/* Waits at most `ms` for the first dot. -EPIPE: the pipe has no writer. */
 long wait_for_dots(int ms);
 long send_event(pid_t pid, uint64_t exceptions);
 long query_event(pid_t pid, uint64_t clear, uint64_t *raised);
@@ -100,14 +148,10 @@ long catch_signal(long number); /* with a handler, so that it interrupts */
 /* Peers, threads. */
 
 #define RUNTIME_R_DEBUG 0x1234567800ull /* what set_runtime() gives */
-#define NOBODY          65534
+#define NOBODY          65534           /* the user `nobody` */
 
-struct peer {
-	pid_t pid;
-	int socket;
-};
-
-struct peer peer_start(void);
+struct peer peer_start_none(void); /* no process */
+struct peer peer_start_plain(void);
 struct peer peer_start_open(void);     /* has /dev/kfd open */
 struct peer peer_start_seized(void);   /* and is traced by the caller */
 struct peer peer_start_debugged(void); /* and debugged */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a case or a peer can ask the driver. */
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cases.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: which are reported, to whom, and until when. The runtime's are those that need no GPU. */
-#include <string.h>
-#include <unistd.h>
-
+/* Events: which are reported to which debugger, and until when. Events of the runtime need no GPU.
+ */
 #include "cases.h"
 
 #define RUNTIME      KFD_EC_PROCESS_RUNTIME
@@ -12,6 +10,7 @@
 #define CODE_NONE    40
 #define NO_QUEUE     5
 #define NO_GPU       0x1234
+#define RAISED       "0,800000000000"
 
 static void say_event(pid_t pid, uint64_t clear)
 {
@@ -29,7 +28,7 @@ static long subscribe(pid_t pid, uint64_t exceptions)
 	return trap(&args);
 }
 
-/* A target whose EC_PROCESS_RUNTIME is raised; it goes on at once. */
+/* A target with a raised EC_PROCESS_RUNTIME; it does not wait for an answer. */
 static struct peer start_raised(uint64_t subscribed)
 {
 	struct peer p = peer_start_seized();
@@ -41,15 +40,13 @@ static struct peer start_raised(uint64_t subscribed)
 	return p;
 }
 
-static void no_event(void)
+PEER_CASE(no_event, debugged, "4", 0, "EAGAIN,0 EAGAIN,0")
 {
-	struct peer p = peer_start_debugged();
-
 	say_event(p.pid, 0);
 	say_event(p.pid, UINT64_MAX);
 }
 
-static void event_stays_until_cleared(void)
+KFD_CASE(event_stays_until_cleared, "4", 0, RAISED " " RAISED " " RAISED " EAGAIN,0")
 {
 	struct peer p = start_raised(RUNTIME);
 
@@ -59,29 +56,29 @@ static void event_stays_until_cleared(void)
 	say_event(p.pid, 0);
 }
 
-static void event_has_no_gpu_and_queue(void)
+KFD_CASE(event_has_no_gpu_and_queue, "4", 0, "0 0 0")
 {
 	struct peer p = start_raised(RUNTIME);
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_QUERY_DEBUG_EVENT};
 
 	args.query_debug_event.gpu_id = 77;
 	args.query_debug_event.queue_id = 77;
-	say("%s", answer(trap(&args)));
+	say_answer(trap(&args));
 	say("%u %u", args.query_debug_event.gpu_id, args.query_debug_event.queue_id);
 }
 
-static void unsubscribed_event_is_recorded(void)
+KFD_CASE(unsubscribed_event_is_recorded, "2.3", 0, "dots=0 EAGAIN,0 0 dots=1 " RAISED)
 {
 	struct peer p = start_raised(0);
 
 	say("dots=%s", answer(dots_seen()));
 	say_event(p.pid, 0);
-	say("%s", answer(subscribe(p.pid, RUNTIME)));
+	say_answer(subscribe(p.pid, RUNTIME));
 	say("dots=%s", answer(dots_seen()));
 	say_event(p.pid, 0);
 }
 
-static void subscribing_again_tells_again(void)
+KFD_CASE(subscribing_again_tells_again, "2.3", 0, "dots=2 dots=0 EAGAIN,0 dots=1")
 {
 	struct peer p = start_raised(0);
 
@@ -95,15 +92,13 @@ static void subscribing_again_tells_again(void)
 	say("dots=%s", answer(dots_seen()));
 }
 
-static void subscribing_to_nothing_pending(void)
+PEER_CASE(subscribing_to_nothing_pending, debugged, "2.3", 0, "0 dots=0")
 {
-	struct peer p = peer_start_debugged();
-
-	say("%s", answer(subscribe(p.pid, UINT64_MAX)));
+	say_answer(subscribe(p.pid, UINT64_MAX));
 	say("dots=%s", answer(dots_seen()));
 }
 
-static void disable_clears_events(void)
+KFD_CASE(disable_clears_events, "2.5", 0, "EAGAIN,0")
 {
 	struct peer p = start_raised(RUNTIME);
 
@@ -112,20 +107,18 @@ static void disable_clears_events(void)
 	say_event(p.pid, 0);
 }
 
-static void failed_enable_keeps_the_subscription(void)
+KFD_CASE(failed_enable_keeps_the_subscription, "2.3", 0, "EALREADY " RAISED)
 {
 	struct peer p = start_raised(RUNTIME);
 	uint32_t size = 0;
 
-	say("%s", answer(enable_with(p.pid, 0, notify_fd(), NULL, &size)));
+	say_answer(enable_with(p.pid, 0, notify_fd(), NULL, &size));
 	say_event(p.pid, 0);
 }
 
 /* Nothing happened before there was a session, as far as it is concerned. */
-static void earlier_event_is_not_recorded(void)
+PEER_CASE(earlier_event_is_not_recorded, ready, "2.4", 0, "EAGAIN,0")
 {
-	struct peer p = peer_start_ready();
-
 	say_event(p.pid, 0);
 }
 
@@ -143,7 +136,7 @@ static void say_info(pid_t pid, uint32_t code, uint32_t source, void *to, uint32
 	say("%s,%u", answer(rc), args.query_exception_info.info_size);
 }
 
-static void info_needs_a_pointer(void)
+KFD_CASE(info_needs_a_pointer, "1.2", 0, "EINVAL,16 EFAULT,16")
 {
 	struct peer p = start_raised(RUNTIME);
 
@@ -151,9 +144,9 @@ static void info_needs_a_pointer(void)
 	say_info(p.pid, CODE_RUNTIME, 0, bad_pointer(), 16, false);
 }
 
-static void info_of_what_did_not_happen(void)
+PEER_CASE(info_of_what_did_not_happen, debugged, "1.2", 0,
+	  "ENODATA,16 EINVAL,16 EINVAL,16 EINVAL,16")
 {
-	struct peer p = peer_start_debugged();
 	struct kfd_runtime_info info;
 
 	say_info(p.pid, CODE_RUNTIME, 0, &info, sizeof(info), false);
@@ -162,7 +155,7 @@ static void info_of_what_did_not_happen(void)
 	say_info(p.pid, CODE_NONE, 0, &info, sizeof(info), false);
 }
 
-static void info_about_the_runtime(void)
+KFD_CASE(info_about_the_runtime, "1.2", 0, "0,16 state=1 r_debug=1234567800")
 {
 	struct peer p = start_raised(RUNTIME);
 	struct kfd_runtime_info info = {0};
@@ -171,7 +164,7 @@ static void info_about_the_runtime(void)
 	say("state=%u r_debug=%lx", info.runtime_state, info.r_debug);
 }
 
-static void info_is_cut_to_its_room(void)
+KFD_CASE(info_is_cut_to_its_room, "1.2", 0, "0,16 state=77 r_debug=1234567800")
 {
 	struct peer p = start_raised(RUNTIME);
 	struct kfd_runtime_info info = {.runtime_state = 77};
@@ -180,7 +173,7 @@ static void info_is_cut_to_its_room(void)
 	say("state=%u r_debug=%lx", info.runtime_state, info.r_debug);
 }
 
-static void info_clears(void)
+KFD_CASE(info_clears, "1.2", 0, "0,16 ENODATA,16 EAGAIN,0")
 {
 	struct peer p = start_raised(RUNTIME);
 	struct kfd_runtime_info info;
@@ -191,7 +184,7 @@ static void info_clears(void)
 }
 
 /* It looks at what was recorded, not at what is subscribed. */
-static void info_of_an_unsubscribed_event(void)
+KFD_CASE(info_of_an_unsubscribed_event, "1.2", 0, "0,16")
 {
 	struct peer p = start_raised(0);
 	struct kfd_runtime_info info;
@@ -199,21 +192,17 @@ static void info_of_an_unsubscribed_event(void)
 	say_info(p.pid, CODE_RUNTIME, 0, &info, sizeof(info), false);
 }
 
-static void send_to_nobody(void)
+PEER_CASE(send_to_nobody, debugged, "1.2", 0, "0 0 ENODEV")
 {
-	struct peer p = peer_start_debugged();
-
-	say("%s", answer(send_event(p.pid, 0)));
-	say("%s", answer(send_event(p.pid, KFD_EC_QUEUE_NEW)));
-	say("%s", answer(send_event(p.pid, KFD_EC_MEMORY_VIOLATION)));
+	say_answer(send_event(p.pid, 0));
+	say_answer(send_event(p.pid, KFD_EC_QUEUE_NEW));
+	say_answer(send_event(p.pid, KFD_EC_MEMORY_VIOLATION));
 }
 
 /* Refused as a whole: the handshake is not let through. */
-static void send_with_unknown_gpu(void)
+PEER_CASE(send_with_unknown_gpu, debugged, "1.2", 0, "ENODEV blocked")
 {
-	struct peer p = peer_start_debugged();
-
-	say("%s", answer(send_event(p.pid, KFD_EC_MEMORY_VIOLATION | RUNTIME)));
+	say_answer(send_event(p.pid, KFD_EC_MEMORY_VIOLATION | RUNTIME));
 	peer_ask(&p, set_runtime, KFD_RUNTIME_ENABLE_MODE_ENABLE);
 	say("%s", peer_is_blocked(&p) ? "blocked" : "not");
 }
@@ -226,22 +215,19 @@ static long set_launch_mode(pid_t pid, uint32_t mode)
 	return trap(&args);
 }
 
-static void launch_modes(void)
+PEER_CASE(launch_modes, ready, "1.2", 0, "0 0 EINVAL 0 EINVAL 0")
 {
-	struct peer p = peer_start_ready();
-
 	for (uint32_t mode = 0; mode < 5; mode++)
-		say("%s", answer(set_launch_mode(p.pid, mode)));
-	say("%s", answer(set_launch_mode(p.pid, 0x101))); /* cut to 8 bits */
+		say_answer(set_launch_mode(p.pid, mode));
+	say_answer(set_launch_mode(p.pid, 0x101)); /* cut to 8 bits */
 }
 
-static void launch_override_without_gpu(void)
+PEER_CASE(launch_override_without_gpu, ready, "1.2", NEEDS_NO_GPU, "0 ffffffff")
 {
-	struct peer p = peer_start_ready();
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE};
 
 	args.launch_override.support_request_mask = 3;
-	say("%s", answer(trap(&args)));
+	say_answer(trap(&args));
 	say("%x", args.launch_override.support_request_mask);
 }
 
@@ -255,10 +241,8 @@ static void say_flags(pid_t pid, uint32_t flags)
 	say("%s,%x", answer(rc), args.set_flags.flags);
 }
 
-static void flags_without_gpu(void)
+PEER_CASE(flags_without_gpu, ready, "1.2", NEEDS_NO_GPU, "0,0 0,1 0,6 0,0 0,0")
 {
-	struct peer p = peer_start_ready();
-
 	say_flags(p.pid, 1);
 	say_flags(p.pid, 6);
 	say_flags(p.pid, 0);
@@ -269,37 +253,3 @@ static void flags_without_gpu(void)
 	must("enable", enable(p.pid));
 	say_flags(p.pid, 0);
 }
-
-#define RAISED "0,800000000000"
-
-const struct kfd_case exception_cases[] = {
-	{"no_event", "4", 0, "EAGAIN,0 EAGAIN,0", no_event},
-	{"event_stays_until_cleared", "4", 0, RAISED " " RAISED " " RAISED " EAGAIN,0",
-	 event_stays_until_cleared},
-	{"event_has_no_gpu_and_queue", "4", 0, "0 0 0", event_has_no_gpu_and_queue},
-	{"unsubscribed_event_is_recorded", "2.3", 0, "dots=0 EAGAIN,0 0 dots=1 " RAISED,
-	 unsubscribed_event_is_recorded},
-	{"subscribing_again_tells_again", "2.3", 0, "dots=2 dots=0 EAGAIN,0 dots=1",
-	 subscribing_again_tells_again},
-	{"subscribing_to_nothing_pending", "2.3", 0, "0 dots=0", subscribing_to_nothing_pending},
-	{"disable_clears_events", "2.5", 0, "EAGAIN,0", disable_clears_events},
-	{"failed_enable_keeps_the_subscription", "2.3", 0, "EALREADY " RAISED,
-	 failed_enable_keeps_the_subscription},
-	{"earlier_event_is_not_recorded", "2.4", 0, "EAGAIN,0", earlier_event_is_not_recorded},
-	{"info_needs_a_pointer", "1.2", 0, "EINVAL,16 EFAULT,16", info_needs_a_pointer},
-	{"info_of_what_did_not_happen", "1.2", 0, "ENODATA,16 EINVAL,16 EINVAL,16 EINVAL,16",
-	 info_of_what_did_not_happen},
-	{"info_about_the_runtime", "1.2", 0, "0,16 state=1 r_debug=1234567800",
-	 info_about_the_runtime},
-	{"info_is_cut_to_its_room", "1.2", 0, "0,16 state=77 r_debug=1234567800",
-	 info_is_cut_to_its_room},
-	{"info_clears", "1.2", 0, "0,16 ENODATA,16 EAGAIN,0", info_clears},
-	{"info_of_an_unsubscribed_event", "1.2", 0, "0,16", info_of_an_unsubscribed_event},
-	{"send_to_nobody", "1.2", 0, "0 0 ENODEV", send_to_nobody},
-	{"send_with_unknown_gpu", "1.2", 0, "ENODEV blocked", send_with_unknown_gpu},
-	{"launch_modes", "1.2", 0, "0 0 EINVAL 0 EINVAL 0", launch_modes},
-	{"launch_override_without_gpu", "1.2", NEEDS_NO_GPU, "0 ffffffff",
-	 launch_override_without_gpu},
-	{"flags_without_gpu", "1.2", NEEDS_NO_GPU, "0,0 0,1 0,6 0,0 0,0", flags_without_gpu},
-	{0},
-};

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders in sysfs: what is made again under an old name has a number that nobody had before. */
-#include <fcntl.h>
+/* Folders in sysfs: an object that is created again under an old name has a new inode number. */
 #include <linux/sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "queue.h"
 
@@ -29,14 +24,14 @@ static void say_compared(ino_t before, ino_t after)
 	say("%s", !before || !after ? "none" : before == after ? "same" : "another");
 }
 
-static void a_queue_made_again(void)
+KFD_CASE(a_queue_made_again, "5.2", NEEDS_GPU | NEEDS_SYSFS, "same 0 0 another same")
 {
 	struct peer p = peer_start_queues(2, false);
 	ino_t first = number_of(p.pid, "/queues/0"), other = number_of(p.pid, "/queues/1");
 
 	say_compared(first, number_of(p.pid, "/queues/0"));
-	say("%s", answer(peer_call(&p, destroy_queue, 0)));
-	say("%s", answer(peer_call(&p, make_queue, KFD_QUEUE_COMPUTE_AQL)));
+	say_answer(peer_call(&p, destroy_queue, 0));
+	say_answer(peer_call(&p, make_queue, KFD_QUEUE_COMPUTE_AQL));
 	say_compared(first, number_of(p.pid, "/queues/0"));
 	say_compared(other, number_of(p.pid, "/queues/1"));
 }
@@ -88,7 +83,7 @@ static void end(pid_t pid)
 		usleep(10000);
 }
 
-static void a_process_made_again(void)
+KFD_CASE(a_process_made_again, "5.2", NEEDS_SYSFS, "same none another another")
 {
 	pid_t pid = start_as(0), again;
 	ino_t first, queues;
@@ -106,11 +101,3 @@ static void a_process_made_again(void)
 	say_compared(queues, number_of(pid, "/queues"));
 	end(pid);
 }
-
-const struct kfd_case folder_cases[] = {
-	{"a_queue_made_again", "5.2", NEEDS_GPU | NEEDS_SYSFS, "same 0 0 another same",
-	 a_queue_made_again},
-	{"a_process_made_again", "5.2", NEEDS_SYSFS, "same none another another",
-	 a_process_made_again},
-	{0},
-};

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sequences of ROCr's own tests of this interface (KFDDBGTest), with the answers they want. */
-#include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "queue.h"
 
 #define ENABLED_TTMP (KFD_RUNTIME_ENABLE_MODE_ENABLE | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE)
+#define HANDSHAKE    "dots=1 0 800000000000 0 0"
 
 static long stop_for_parent(long unused)
 {
@@ -33,27 +31,25 @@ static void say_handshake(const struct peer *p)
 	uint64_t raised;
 
 	say("dots=%s", answer(wait_for_dots(10000)));
-	say("%s", answer(query_event(p->pid, KFD_EC_PROCESS_RUNTIME, &raised)));
+	say_answer(query_event(p->pid, KFD_EC_PROCESS_RUNTIME, &raised));
 	say("%lx", raised);
-	say("%s", answer(send_event(p->pid, KFD_EC_PROCESS_RUNTIME)));
-	say("%s", answer(peer_answer(p)));
+	SAY_ANSWERS(send_event(p->pid, KFD_EC_PROCESS_RUNTIME), peer_answer(p));
 }
 
 static void say_end(const struct peer *p)
 {
 	int status = 0;
 
-	say("%s", answer(disable(p->pid)));
-	say("%s", answer(detach(p->pid)));
+	SAY_ANSWERS(disable(p->pid), detach(p->pid));
 	peer_ask(p, exit_normally, 0);
 	waitpid(p->pid, &status, 0);
 	say("exit=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 /* The child stops before it opens the device. */
-static void attach_to_spawned_process(void)
+PEER_CASE(attach_to_spawned_process, plain, "7", 0,
+	  "0 state=0 ttmp=0 " HANDSHAKE " " HANDSHAKE " 0 0 exit=0")
 {
-	struct peer p = peer_start();
 	int status;
 
 	peer_ask(&p, stop_for_parent, 0);
@@ -66,19 +62,17 @@ static void attach_to_spawned_process(void)
 	say_handshake(&p);
 	peer_ask(&p, set_runtime, 0);
 	say_handshake(&p);
-	say("%s", answer(disable(p.pid)));
-	kill(p.pid, SIGSTOP); /* only who is stopped can be let go */
+	say_answer(disable(p.pid));
+	kill(p.pid, SIGSTOP); /* ptrace detaches from a stopped process only */
 	waitpid(p.pid, &status, 0);
-	say("%s", answer(ptrace(PTRACE_DETACH, p.pid, NULL, NULL)));
+	say_answer(ptrace(PTRACE_DETACH, p.pid, NULL, NULL));
 	peer_ask(&p, exit_normally, 0);
 	waitpid(p.pid, &status, 0);
 	say("exit=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void attach_to_running_process(void)
+PEER_CASE(attach_to_running_process, open, "7", 0, "0 state=1 ttmp=1 " HANDSHAKE " 0 0 exit=0")
 {
-	struct peer p = peer_start_open();
-
 	must("runtime", peer_call(&p, set_runtime, ENABLED_TTMP));
 	must("seize", seize(p.pid));
 	say_enable(p.pid);
@@ -102,7 +96,7 @@ static void say_snapshot(uint64_t clear, uint32_t room)
 	say("area=%d", entry.ctx_save_restore_area_size > 0);
 }
 
-static void suspend_queues(void)
+KFD_CASE(suspend_queues, "7", NEEDS_GPU, "0 80000000 0,1 area=0 0,1 area=1 1 0 1 0 0 0")
 {
 	uint32_t id;
 
@@ -114,18 +108,5 @@ static void suspend_queues(void)
 	say_snapshot(KFD_EC_QUEUE_NEW, 1);
 	say_suspend(getpid(), 0, 1, &id);
 	say_resume(getpid(), 1, &id);
-	say("%s", answer(destroy_queue(id)));
-	say("%s", answer(disable(getpid())));
+	SAY_ANSWERS(destroy_queue(id), disable(getpid()));
 }
-
-#define HANDSHAKE "dots=1 0 800000000000 0 0"
-
-const struct kfd_case kfdtest_cases[] = {
-	{"attach_to_spawned_process", "7", 0,
-	 "0 state=0 ttmp=0 " HANDSHAKE " " HANDSHAKE " 0 0 exit=0", attach_to_spawned_process},
-	{"attach_to_running_process", "7", 0, "0 state=1 ttmp=1 " HANDSHAKE " 0 0 exit=0",
-	 attach_to_running_process},
-	{"suspend_queues", "7", NEEDS_GPU, "0 80000000 0,1 area=0 0,1 area=1 1 0 1 0 0 0",
-	 suspend_queues},
-	{0},
-};

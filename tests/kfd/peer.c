@@ -6,19 +6,14 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cases.h"
 
-#define BLOCKED_MS 200   /* no answer for so long: it waits */
-#define ANSWER_MS  30000 /* no answer for so long: it hangs */
+#define BLOCKED_MS 200   /* without an answer for this time, the peer waits */
+#define ANSWER_MS  30000 /* without an answer for this time, the peer hangs */
 #define SOON_MS    10000
 
 struct request {
@@ -70,7 +65,12 @@ long exec_self(long unused)
 	return -errno;
 }
 
-struct peer peer_start(void)
+struct peer peer_start_none(void)
+{
+	return (struct peer){0};
+}
+
+struct peer peer_start_plain(void)
 {
 	int sockets[2];
 	struct peer p;
@@ -140,7 +140,7 @@ void peer_kill(const struct peer *p)
 
 struct peer peer_start_open(void)
 {
-	struct peer p = peer_start();
+	struct peer p = peer_start_plain();
 
 	must("peer: open", peer_call(&p, open_kfd, 0));
 	return p;

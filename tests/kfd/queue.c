@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "emu/kfd/load_queue.h"
 #include "queue.h"
@@ -9,7 +7,7 @@
 #define QUEUES   64
 #define GPUS     4
 #define DONE_S   60 /* for what must come */
-#define STEPS    10 /* of a packet: 1 ms where nobody says otherwise */
+#define STEPS    10 /* of a packet: 1 ms by default */
 #define ALL_SEEN 1024
 
 static struct load_queue queues[QUEUES];
@@ -112,9 +110,24 @@ struct peer peer_start_queues(unsigned n, bool seen)
 	return p;
 }
 
+struct peer peer_start_new_queue(void)
+{
+	return peer_start_queues(1, false);
+}
+
+struct peer peer_start_seen_queue(void)
+{
+	return peer_start_queues(1, true);
+}
+
+struct peer peer_start_two_seen_queues(void)
+{
+	return peer_start_queues(2, true);
+}
+
 static void say_bits(long rc, unsigned n, const uint32_t *ids)
 {
-	say("%s", answer(rc));
+	say_answer(rc);
 	for (unsigned i = 0; i < n; i++)
 		say("%x", ids[i]);
 }

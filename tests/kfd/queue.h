@@ -24,6 +24,9 @@ long waves_saved(long id); /* what the save area says: 1, or 0 */
 
 /* Ready to be debugged, with n AQL queues, of which none is NEW any more if `seen`. */
 struct peer peer_start_queues(unsigned n, bool seen);
+struct peer peer_start_new_queue(void);
+struct peer peer_start_seen_queue(void);
+struct peer peer_start_two_seen_queues(void);
 long see_queues(long pid); /* a snapshot that clears EC_QUEUE_NEW: how many there are */
 void say_suspend(pid_t pid, uint64_t clear, unsigned n, const uint32_t *ids); /* and the bits */
 void say_resume(pid_t pid, unsigned n, const uint32_t *ids);

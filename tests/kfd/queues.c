@@ -1,46 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues: how they come and go, and what a debugger is shown of them. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "queue.h"
 
 #define AQL       KFD_QUEUE_COMPUTE_AQL
 #define UNTOUCHED 0x5a
+#define NEW_QUEUE "0,40000000,gpu,"
 
-static void ids_are_the_lowest_free(void)
+KFD_CASE(ids_are_the_lowest_free, "1.3", NEEDS_GPU, "0 1 2 0 1 3")
 {
 	for (int i = 0; i < 3; i++)
-		say("%s", answer(make_queue(AQL)));
-	say("%s", answer(destroy_queue(1)));
-	say("%s", answer(make_queue(AQL)));
-	say("%s", answer(make_queue(AQL)));
+		say_answer(make_queue(AQL));
+	SAY_ANSWERS(destroy_queue(1), make_queue(AQL), make_queue(AQL));
 }
 
-static void ids_are_the_process_s(void)
+KFD_CASE(ids_are_the_process_s, "1.3", NEEDS_GPU, "0 EINVAL 0")
 {
 	struct peer p = peer_start_queues(2, false);
 
-	say("%s", answer(make_queue(AQL)));
-	say("%s", answer(destroy_queue(1)));
-	say("%s", answer(peer_call(&p, destroy_queue, 1)));
+	SAY_ANSWERS(make_queue(AQL), destroy_queue(1), peer_call(&p, destroy_queue, 1));
 }
 
-static void no_such_queue(void)
+KFD_CASE(no_such_queue, "1.3", NEEDS_GPU, "EINVAL EFAULT")
 {
 	make_queue(AQL);
-	say("%s", answer(destroy_queue(5)));
-	say("%s", answer(set_percent(WITH(5, 100))));
+	SAY_ANSWERS(destroy_queue(5), set_percent(WITH(5, 100)));
 }
 
-static void runtime_with_queues(void)
+KFD_CASE(runtime_with_queues, "2.4", NEEDS_GPU, "EEXIST 0 0")
 {
 	make_queue(AQL);
-	say("%s", answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_ENABLE)));
-	say("%s", answer(destroy_queue(0)));
-	say("%s", answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_ENABLE)));
+	say_answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_ENABLE));
+	say_answer(destroy_queue(0));
+	say_answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_ENABLE));
 }
 
 static long create(struct kfd_create_queue args, uint32_t gpu_id)
@@ -62,17 +55,17 @@ static uint32_t first_gpu(void)
 	return (uint32_t)apertures[6];
 }
 
-static void bad_queues(void)
+KFD_CASE(bad_queues, "1.3", NEEDS_GPU, "EINVAL EINVAL EINVAL EFAULT -524 EINVAL ESRCH")
 {
 	uint32_t gpu = first_gpu();
 
-	say("%s", answer(create((struct kfd_create_queue){.queue_percentage = 101}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){.queue_priority = 16}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){.ring_size = 3000}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){.ring_base_address = 1ull << 63}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){.queue_type = 5}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){.gpu_id = 0x1234}, gpu)));
-	say("%s", answer(create((struct kfd_create_queue){0}, gpu)));
+	say_answer(create((struct kfd_create_queue){.queue_percentage = 101}, gpu));
+	say_answer(create((struct kfd_create_queue){.queue_priority = 16}, gpu));
+	say_answer(create((struct kfd_create_queue){.ring_size = 3000}, gpu));
+	say_answer(create((struct kfd_create_queue){.ring_base_address = 1ull << 63}, gpu));
+	say_answer(create((struct kfd_create_queue){.queue_type = 5}, gpu));
+	say_answer(create((struct kfd_create_queue){.gpu_id = 0x1234}, gpu));
+	say_answer(create((struct kfd_create_queue){0}, gpu));
 }
 
 struct snapshot {
@@ -108,10 +101,8 @@ static void say_look(pid_t pid, uint32_t room, uint64_t clear)
 		    s.entry[i].exception_status & KFD_EC_QUEUE_NEW ? "N" : "");
 }
 
-static void every_queue_is_new(void)
+PEER_CASE(every_queue_is_new, seized, "0.3", NEEDS_GPU, "0,1: 0N 0,2: 1N 0N")
 {
-	struct peer p = peer_start_seized();
-
 	peer_call(&p, make_queue, AQL);
 	must("enable", enable(p.pid));
 	say_look(p.pid, 8, 0);
@@ -119,7 +110,8 @@ static void every_queue_is_new(void)
 	say_look(p.pid, 8, 0);
 }
 
-static void snapshot_clears_what_it_is_told_to(void)
+KFD_CASE(snapshot_clears_what_it_is_told_to, "4", NEEDS_GPU,
+	 "0,3: 2N 1N 0N 0,3: 2N 0,3: 0,3: 2 1N 0N 0,3: 2 1 0")
 {
 	struct peer p = peer_start_queues(3, false);
 
@@ -130,7 +122,7 @@ static void snapshot_clears_what_it_is_told_to(void)
 	say_look(p.pid, 8, 0);
 }
 
-static void what_does_not_fit_is_counted(void)
+KFD_CASE(what_does_not_fit_is_counted, "4", NEEDS_GPU, "0,3 kept")
 {
 	struct peer p = peer_start_queues(3, true);
 	struct snapshot s = look(p.pid, 2, 0);
@@ -139,9 +131,8 @@ static void what_does_not_fit_is_counted(void)
 	say("%s", s.entry[2].queue_id == UNTOUCHED * 0x1010101u ? "kept" : "written");
 }
 
-static void fields_of_the_snapshot(void)
+PEER_CASE(fields_of_the_snapshot, seen_queue, "1.3", NEEDS_GPU, "1 1 1 1 65536 2 1 0")
 {
-	struct peer p = peer_start_queues(1, true);
 	struct kfd_queue_snapshot_entry e = look(p.pid, 8, 0).entry[0];
 
 	say("%d", e.ring_base_address == (uint64_t)peer_call(&p, ring_address, 0));
@@ -152,7 +143,7 @@ static void fields_of_the_snapshot(void)
 	say("%d %u", e.ctx_save_restore_area_size > 0, e.reserved);
 }
 
-static void types_of_queues(void)
+KFD_CASE(types_of_queues, "1.3", NEEDS_GPU, "2 1 0")
 {
 	struct peer p = peer_start_queues(0, false);
 	struct snapshot s;
@@ -181,7 +172,7 @@ static void say_strided(pid_t pid, uint32_t stride)
 		args.queue_snapshot.entry_size = stride;
 		rc = trap(&args);
 	}
-	say("%s", answer(rc));
+	say_answer(rc);
 	for (unsigned i = 0; i < stride; i++)
 		written += buffer[0][i] == buffer[1][i];
 	memcpy(&second, buffer[0] + stride + offsetof(struct kfd_queue_snapshot_entry, queue_id),
@@ -189,17 +180,15 @@ static void say_strided(pid_t pid, uint32_t stride)
 	say("%u,%u,%u", args.queue_snapshot.entry_size, written, second);
 }
 
-static void entries_are_strided(void)
+PEER_CASE(entries_are_strided, two_seen_queues, "4", NEEDS_GPU, "0 64,64,0 0 64,64,0 0 48,48,0")
 {
-	struct peer p = peer_start_queues(2, true);
-
 	say_strided(p.pid, 100);
 	say_strided(p.pid, 64);
 	say_strided(p.pid, 48);
 }
 
 /* The first entry fits, the second would begin where there is nothing; it is no longer NEW. */
-static void buffer_ends_too_early(void)
+KFD_CASE(buffer_ends_too_early, "4", NEEDS_GPU, "EFAULT,1 0,3: 2 1 0N")
 {
 	struct peer p = peer_start_queues(3, false);
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_GET_QUEUE_SNAPSHOT};
@@ -216,15 +205,15 @@ static void buffer_ends_too_early(void)
 	say_look(p.pid, 8, 0);
 }
 
-static void destroyed_is_gone(void)
+KFD_CASE(destroyed_is_gone, "4", NEEDS_GPU, "0 0,2: 2 0")
 {
 	struct peer p = peer_start_queues(3, true);
 
-	say("%s", answer(peer_call(&p, destroy_queue, 1)));
+	say_answer(peer_call(&p, destroy_queue, 1));
 	say_look(p.pid, 8, 0);
 }
 
-static void disable_clears_new(void)
+KFD_CASE(disable_clears_new, "2.5", NEEDS_GPU, "0,2: 1 0")
 {
 	struct peer p = peer_start_queues(2, false);
 
@@ -245,7 +234,8 @@ static void say_event(pid_t pid, uint64_t clear)
 	    args.query_debug_event.queue_id);
 }
 
-static void event_of_a_new_queue(void)
+KFD_CASE(event_of_a_new_queue, "4", NEEDS_GPU,
+	 "dots=2 " NEW_QUEUE "1 " NEW_QUEUE "1 " NEW_QUEUE "0 EAGAIN,0,-,0")
 {
 	struct peer p = peer_start_queues(0, false);
 
@@ -258,20 +248,18 @@ static void event_of_a_new_queue(void)
 	say_event(p.pid, 0);
 }
 
-static void event_of_a_destroyed_queue(void)
+PEER_CASE(event_of_a_destroyed_queue, seen_queue, "4", NEEDS_GPU,
+	  "dots=1 0,80000000,gpu,0 EAGAIN,0,-,0")
 {
-	struct peer p = peer_start_queues(1, true);
-
 	peer_call(&p, destroy_queue, 0);
 	say("dots=%s", answer(wait_for_dots(10000)));
 	say_event(p.pid, KFD_EC_QUEUE_DELETE);
 	say_event(p.pid, 0);
 }
 
-static void order_of_events(void)
+PEER_CASE(order_of_events, seen_queue, "4", NEEDS_GPU,
+	  NEW_QUEUE "0 0,80000000,gpu,0 0,800000000000,-,0 EAGAIN,0,-,0")
 {
-	struct peer p = peer_start_queues(1, true);
-
 	peer_call(&p, destroy_queue, 0);
 	peer_call(&p, make_queue, AQL);
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
@@ -282,10 +270,9 @@ static void order_of_events(void)
 	say_event(p.pid, UINT64_MAX);
 }
 
-/* Nobody is told of what was there before; subscribing again does tell. */
-static void pending_events_at_enable(void)
+/* Earlier events are not notified; subscribing again notifies them. */
+PEER_CASE(pending_events_at_enable, seized, "2.3", NEEDS_GPU, "dots=0 " NEW_QUEUE "0 dots=1")
 {
-	struct peer p = peer_start_seized();
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_SET_EXCEPTIONS_ENABLED};
 
 	peer_call(&p, make_queue, AQL);
@@ -311,19 +298,17 @@ static void say_info(pid_t pid, bool clear)
 	say("%s,%u", answer(rc), args.query_exception_info.info_size);
 }
 
-static void info_of_a_new_queue(void)
+PEER_CASE(info_of_a_new_queue, new_queue, "1.2", NEEDS_GPU, "0,0 0,0 ENODATA,64 0,1: 0")
 {
-	struct peer p = peer_start_queues(1, false);
-
 	say_info(p.pid, false);
 	say_info(p.pid, true);
 	say_info(p.pid, false);
 	say_look(p.pid, 8, 0);
 }
 
-static void device_snapshot(void)
+PEER_CASE(device_snapshot, seen_queue, "4", NEEDS_GPU,
+	  "0 120 80000000,1,1002 0 120 0,1,1002 EFAULT")
 {
-	struct peer p = peer_start_queues(1, true);
 	struct kfd_dbg_trap args = {.pid = (uint32_t)p.pid, .op = KFD_DBG_GET_DEVICE_SNAPSHOT};
 	struct kfd_device_snapshot_entry entry = {0};
 
@@ -333,13 +318,13 @@ static void device_snapshot(void)
 		args.device_snapshot.snapshot_buf_ptr = (uintptr_t)&entry;
 		args.device_snapshot.num_devices = 1;
 		args.device_snapshot.entry_size = sizeof(entry);
-		say("%s", answer(trap(&args)));
+		say_answer(trap(&args));
 		say("%u", args.device_snapshot.entry_size);
 		say("%lx,%d,%x", entry.exception_status, entry.gpu_id == first_gpu(),
 		    entry.vendor_id);
 	}
 	args.device_snapshot.snapshot_buf_ptr = (uintptr_t)bad_pointer();
-	say("%s", answer(trap(&args)));
+	say_answer(trap(&args));
 }
 
 static void say_file(pid_t pid, const char *name)
@@ -356,10 +341,8 @@ static void say_file(pid_t pid, const char *name)
 	say("%s", f ? text : "-");
 }
 
-static void sysfs_queues(void)
+PEER_CASE(sysfs_queues, new_queue, "5.2", NEEDS_GPU | NEEDS_SYSFS, "0 65536 1 -")
 {
-	struct peer p = peer_start_queues(1, false);
-
 	peer_call(&p, make_queue, KFD_QUEUE_SDMA);
 	say_file(p.pid, "0/type");
 	say_file(p.pid, "0/size");
@@ -367,38 +350,3 @@ static void sysfs_queues(void)
 	peer_call(&p, destroy_queue, 1);
 	say_file(p.pid, "1/type");
 }
-
-#define NEW_QUEUE "0,40000000,gpu,"
-
-const struct kfd_case queue_cases[] = {
-	{"ids_are_the_lowest_free", "1.3", NEEDS_GPU, "0 1 2 0 1 3", ids_are_the_lowest_free},
-	{"ids_are_the_process_s", "1.3", NEEDS_GPU, "0 EINVAL 0", ids_are_the_process_s},
-	{"no_such_queue", "1.3", NEEDS_GPU, "EINVAL EFAULT", no_such_queue},
-	{"runtime_with_queues", "2.4", NEEDS_GPU, "EEXIST 0 0", runtime_with_queues},
-	{"bad_queues", "1.3", NEEDS_GPU, "EINVAL EINVAL EINVAL EFAULT -524 EINVAL ESRCH",
-	 bad_queues},
-	{"every_queue_is_new", "0.3", NEEDS_GPU, "0,1: 0N 0,2: 1N 0N", every_queue_is_new},
-	{"snapshot_clears_what_it_is_told_to", "4", NEEDS_GPU,
-	 "0,3: 2N 1N 0N 0,3: 2N 0,3: 0,3: 2 1N 0N 0,3: 2 1 0", snapshot_clears_what_it_is_told_to},
-	{"what_does_not_fit_is_counted", "4", NEEDS_GPU, "0,3 kept", what_does_not_fit_is_counted},
-	{"fields_of_the_snapshot", "1.3", NEEDS_GPU, "1 1 1 1 65536 2 1 0", fields_of_the_snapshot},
-	{"types_of_queues", "1.3", NEEDS_GPU, "2 1 0", types_of_queues},
-	{"entries_are_strided", "4", NEEDS_GPU, "0 64,64,0 0 64,64,0 0 48,48,0",
-	 entries_are_strided},
-	{"buffer_ends_too_early", "4", NEEDS_GPU, "EFAULT,1 0,3: 2 1 0N", buffer_ends_too_early},
-	{"destroyed_is_gone", "4", NEEDS_GPU, "0 0,2: 2 0", destroyed_is_gone},
-	{"disable_clears_new", "2.5", NEEDS_GPU, "0,2: 1 0", disable_clears_new},
-	{"event_of_a_new_queue", "4", NEEDS_GPU,
-	 "dots=2 " NEW_QUEUE "1 " NEW_QUEUE "1 " NEW_QUEUE "0 EAGAIN,0,-,0", event_of_a_new_queue},
-	{"event_of_a_destroyed_queue", "4", NEEDS_GPU, "dots=1 0,80000000,gpu,0 EAGAIN,0,-,0",
-	 event_of_a_destroyed_queue},
-	{"order_of_events", "4", NEEDS_GPU,
-	 NEW_QUEUE "0 0,80000000,gpu,0 0,800000000000,-,0 EAGAIN,0,-,0", order_of_events},
-	{"pending_events_at_enable", "2.3", NEEDS_GPU, "dots=0 " NEW_QUEUE "0 dots=1",
-	 pending_events_at_enable},
-	{"info_of_a_new_queue", "1.2", NEEDS_GPU, "0,0 0,0 ENODATA,64 0,1: 0", info_of_a_new_queue},
-	{"device_snapshot", "4", NEEDS_GPU, "0 120 80000000,1,1002 0 120 0,1,1002 EFAULT",
-	 device_snapshot},
-	{"sysfs_queues", "5.2", NEEDS_GPU | NEEDS_SYSFS, "0 65536 1 -", sysfs_queues},
-	{0},
-};

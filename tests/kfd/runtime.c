@@ -1,44 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RUNTIME_ENABLE, which the target calls, and how it waits for its debugger. */
-#include <signal.h>
-#include <unistd.h>
-
 #include "cases.h"
 
 #define ENABLED  KFD_RUNTIME_ENABLE_MODE_ENABLE
 #define DISABLED 0
 
-static void on_and_off(void)
+KFD_CASE(on_and_off, "2.4", 0, "0 EBUSY 0 0 0")
 {
-	say("%s", answer(set_runtime(ENABLED)));
-	say("%s", answer(set_runtime(ENABLED)));
-	say("%s", answer(set_runtime(DISABLED)));
-	say("%s", answer(set_runtime(DISABLED)));
-	say("%s", answer(set_runtime(ENABLED)));
+	say_answer(set_runtime(ENABLED));
+	say_answer(set_runtime(ENABLED));
+	say_answer(set_runtime(DISABLED));
+	say_answer(set_runtime(DISABLED));
+	say_answer(set_runtime(ENABLED));
 }
 
 /* Bit 0 decides; without it the rest does not matter. */
-static void mode_without_enable(void)
+KFD_CASE(mode_without_enable, "2.4", 0, "0 0")
 {
 	must("runtime", set_runtime(ENABLED));
-	say("%s", answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE)));
-	say("%s", answer(set_runtime(ENABLED | 0xfffffff0)));
+	say_answer(set_runtime(KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE));
+	say_answer(set_runtime(ENABLED | 0xfffffff0));
 }
 
-static void capabilities_are_not_written(void)
+KFD_CASE(capabilities_are_not_written, "1.3", 0, "0 55")
 {
 	struct kfd_runtime_enable args = {.mode_mask = ENABLED, .capabilities_mask = 0x55};
 
-	say("%s", answer(kfd_ioctl(KFD_IOC_RUNTIME_ENABLE, &args)));
+	say_answer(kfd_ioctl(KFD_IOC_RUNTIME_ENABLE, &args));
 	say("%x", args.capabilities_mask);
 }
 
-static void each_process_its_own(void)
+PEER_CASE(each_process_its_own, open, "2.4", 0, "0 0")
 {
-	struct peer p = peer_start_open();
-
-	say("%s", answer(set_runtime(ENABLED)));
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
+	SAY_ANSWERS(set_runtime(ENABLED), peer_call(&p, set_runtime, ENABLED));
 }
 
 /* The target is debugged, free of its tracer, so that signals reach it, and waits. */
@@ -63,118 +57,104 @@ static void say_blocked(const struct peer *p)
 	say("%s", peer_is_blocked(p) ? "blocked" : "not");
 }
 
-static void handshake(void)
+PEER_CASE(handshake, debugged, "2.4", 0, "dots=1 blocked 0 800000000000 blocked 0 0")
 {
-	struct peer p = peer_start_debugged();
 	uint64_t raised;
 
 	peer_ask(&p, set_runtime, ENABLED);
 	say("dots=%s", answer(wait_for_dots(10000)));
 	say_blocked(&p);
-	say("%s", answer(query_event(p.pid, KFD_EC_PROCESS_RUNTIME, &raised)));
+	say_answer(query_event(p.pid, KFD_EC_PROCESS_RUNTIME, &raised));
 	say("%lx", raised);
 	say_blocked(&p);
-	say("%s", answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME)));
-	say("%s", answer(peer_answer(&p)));
+	SAY_ANSWERS(send_event(p.pid, KFD_EC_PROCESS_RUNTIME), peer_answer(&p));
 }
 
-static void handshake_at_the_end(void)
+PEER_CASE(handshake_at_the_end, ready, "2.4", 0, "dots=1 blocked 0 800000000000 0 0 EPERM")
 {
-	struct peer p = peer_start_ready();
 	uint64_t raised;
 
 	peer_ask(&p, set_runtime, DISABLED);
 	say("dots=%s", answer(wait_for_dots(10000)));
 	say_blocked(&p);
-	say("%s", answer(query_event(p.pid, KFD_EC_PROCESS_RUNTIME, &raised)));
+	say_answer(query_event(p.pid, KFD_EC_PROCESS_RUNTIME, &raised));
 	say("%lx", raised);
-	say("%s", answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME)));
-	say("%s", answer(peer_answer(&p)));
-	say("%s", answer(suspend(p.pid, NULL, 0)));
+	say_answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME));
+	say_answer(peer_answer(&p));
+	say_answer(suspend(p.pid, NULL, 0));
 }
 
-static void disable_though_never_enabled_waits_too(void)
+PEER_CASE(disable_though_never_enabled_waits_too, debugged, "2.4", 0, "dots=1 blocked 0")
 {
-	struct peer p = peer_start_debugged();
-
 	peer_ask(&p, set_runtime, DISABLED);
 	say("dots=%s", answer(wait_for_dots(10000)));
 	say_blocked(&p);
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
-	say("%s", answer(peer_answer(&p)));
+	say_answer(peer_answer(&p));
 }
 
-static void twice_does_not_wait(void)
+PEER_CASE(twice_does_not_wait, ready, "2.4", 0, "EBUSY")
 {
-	struct peer p = peer_start_ready();
-
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
+	say_answer(peer_call(&p, set_runtime, ENABLED));
 }
 
-static void other_events_do_not_unblock(void)
+KFD_CASE(other_events_do_not_unblock, "2.4", NEEDS_NEW_RULE, "0 0 blocked")
 {
 	struct peer p = start_waiting(ENABLED);
 
-	say("%s", answer(send_event(p.pid, KFD_EC_QUEUE_NEW)));
-	say("%s", answer(send_event(p.pid, 0)));
+	SAY_ANSWERS(send_event(p.pid, KFD_EC_QUEUE_NEW), send_event(p.pid, 0));
 	say_blocked(&p);
 }
 
 /* What was sent too early is not lost: it counts. */
-static void stray_events_count(void)
+PEER_CASE(stray_events_count, debugged, "2.4", 0, "0 0 0 0 blocked")
 {
-	struct peer p = peer_start_debugged();
-
-	say("%s", answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME)));
-	say("%s", answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME)));
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
-	say("%s", answer(peer_call(&p, set_runtime, DISABLED)));
+	say_answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME));
+	say_answer(send_event(p.pid, KFD_EC_PROCESS_RUNTIME));
+	say_answer(peer_call(&p, set_runtime, ENABLED));
+	say_answer(peer_call(&p, set_runtime, DISABLED));
 	peer_ask(&p, set_runtime, ENABLED);
 	say_blocked(&p);
 }
 
-static void stray_events_outlive_the_session(void)
+PEER_CASE(stray_events_outlive_the_session, debugged, "2.4", 0, "0")
 {
-	struct peer p = peer_start_debugged();
-
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
 	disable(p.pid);
 	must("enable", enable(p.pid));
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
+	say_answer(peer_call(&p, set_runtime, ENABLED));
 }
 
-/* The state is the new one already, and nobody holds the target's lock. */
-static void operations_while_it_waits(void)
+/* The state has changed already, and the target's lock is free. */
+KFD_CASE(operations_while_it_waits, "2.4", NEEDS_NEW_RULE, "0 0")
 {
 	struct peer p = start_waiting(ENABLED);
 
-	say("%s", answer(count_queues(p.pid)));
-	say("%s", answer(suspend(p.pid, NULL, 0)));
+	SAY_ANSWERS(count_queues(p.pid), suspend(p.pid, NULL, 0));
 	disable(p.pid);
 }
 
-static void report_while_it_waits(void)
+PEER_CASE(report_while_it_waits, debugged, "2.4", 0, "0 state=1 0")
 {
-	struct peer p = peer_start_debugged();
 	struct kfd_runtime_info info = {0};
 	uint32_t size = sizeof(info);
 
 	peer_ask(&p, set_runtime, ENABLED);
 	wait_for_dots(10000);
 	disable(p.pid);
-	say("%s", answer(enable_with(p.pid, 0, notify_fd(), &info, &size)));
+	say_answer(enable_with(p.pid, 0, notify_fd(), &info, &size));
 	say("state=%u", info.runtime_state);
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
-	say("%s", answer(peer_answer(&p)));
+	say_answer(peer_answer(&p));
 }
 
 static void say_interrupted(const struct peer *p)
 {
 	kill(p->pid, SIGUSR1);
-	say("%s", answer(peer_answer(p)));
+	say_answer(peer_answer(p));
 }
 
-static void signal_interrupts(void)
+KFD_CASE(signal_interrupts, "2.4", NEEDS_NEW_RULE, "blocked EINTR")
 {
 	struct peer p = start_waiting(ENABLED);
 
@@ -182,7 +162,7 @@ static void signal_interrupts(void)
 	say_interrupted(&p);
 }
 
-static void retry_waits_again(void)
+KFD_CASE(retry_waits_again, "2.4", NEEDS_NEW_RULE, "EINTR blocked dots=0 EAGAIN 0 EBUSY")
 {
 	struct peer p = start_waiting(ENABLED);
 	uint64_t raised;
@@ -192,13 +172,12 @@ static void retry_waits_again(void)
 	peer_ask(&p, set_runtime, ENABLED);
 	say_blocked(&p);
 	say("dots=%s", answer(dots_seen()));
-	say("%s", answer(query_event(p.pid, 0, &raised)));
+	say_answer(query_event(p.pid, 0, &raised));
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
-	say("%s", answer(peer_answer(&p)));
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
+	SAY_ANSWERS(peer_answer(&p), peer_call(&p, set_runtime, ENABLED));
 }
 
-static void signal_interrupts_the_end(void)
+KFD_CASE(signal_interrupts_the_end, "2.4", NEEDS_NEW_RULE, "blocked EINTR blocked 0")
 {
 	struct peer p = start_waiting(DISABLED);
 
@@ -207,26 +186,26 @@ static void signal_interrupts_the_end(void)
 	peer_ask(&p, set_runtime, DISABLED);
 	say_blocked(&p);
 	send_event(p.pid, KFD_EC_PROCESS_RUNTIME);
-	say("%s", answer(peer_answer(&p)));
+	say_answer(peer_answer(&p));
 }
 
 /* Also one that only attaches, as our own suspend does. */
-static void stop_by_a_tracer_interrupts(void)
+KFD_CASE(stop_by_a_tracer_interrupts, "2.4", NEEDS_NEW_RULE, "blocked EINTR")
 {
 	struct peer p = start_waiting(ENABLED);
 
 	must("seize", seize(p.pid));
 	say_blocked(&p);
 	must("detach", detach(p.pid));
-	say("%s", answer(peer_answer(&p)));
+	say_answer(peer_answer(&p));
 }
 
-static void killed_while_it_waits(void)
+KFD_CASE(killed_while_it_waits, "2.4", NEEDS_NEW_RULE, "ESRCH")
 {
 	struct peer p = start_waiting(ENABLED);
 
 	peer_kill(&p);
-	say("%s", answer(count_queues(p.pid)));
+	say_answer(count_queues(p.pid));
 }
 
 /* It stays blocked until a signal; then it is let through, now and whenever it asks again. */
@@ -234,15 +213,14 @@ static void say_freed_by_a_signal(const struct peer *p)
 {
 	say_blocked(p);
 	say_interrupted(p);
-	say("%s", answer(peer_call(p, set_runtime, ENABLED)));
-	say("%s", answer(peer_call(p, set_runtime, ENABLED)));
+	SAY_ANSWERS(peer_call(p, set_runtime, ENABLED), peer_call(p, set_runtime, ENABLED));
 }
 
-static void disable_does_not_unblock(void)
+KFD_CASE(disable_does_not_unblock, "2.4", NEEDS_NEW_RULE, "0 blocked EINTR 0 0")
 {
 	struct peer p = start_waiting(ENABLED);
 
-	say("%s", answer(disable(p.pid)));
+	say_answer(disable(p.pid));
 	say_freed_by_a_signal(&p);
 }
 
@@ -253,9 +231,9 @@ static long seize_enable_detach(long pid)
 	return rc < 0 ? rc : detach(pid);
 }
 
-static void death_of_the_debugger_does_not_unblock(void)
+PEER_CASE(death_of_the_debugger_does_not_unblock, open, "2.4", 0, "blocked blocked EINTR 0 0")
 {
-	struct peer p = peer_start_open(), debugger = peer_start_open();
+	struct peer debugger = peer_start_open();
 
 	must("signal", peer_call(&p, catch_signal, SIGUSR1));
 	must("debugger", peer_call(&debugger, seize_enable_detach, p.pid));
@@ -265,48 +243,12 @@ static void death_of_the_debugger_does_not_unblock(void)
 	say_freed_by_a_signal(&p);
 }
 
-static void oneself_waits_too(void)
+PEER_CASE(oneself_waits_too, open, "2.4", 0, "blocked EINTR 0 0")
 {
-	struct peer p = peer_start_open();
-
 	must("enable", peer_call(&p, enable, p.pid));
 	must("signal", peer_call(&p, catch_signal, SIGUSR1));
 	peer_ask(&p, set_runtime, ENABLED);
 	say_blocked(&p);
 	say_interrupted(&p);
-	say("%s", answer(peer_call(&p, disable, p.pid)));
-	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
+	SAY_ANSWERS(peer_call(&p, disable, p.pid), peer_call(&p, set_runtime, ENABLED));
 }
-
-const struct kfd_case runtime_cases[] = {
-	{"on_and_off", "2.4", 0, "0 EBUSY 0 0 0", on_and_off},
-	{"mode_without_enable", "2.4", 0, "0 0", mode_without_enable},
-	{"capabilities_are_not_written", "1.3", 0, "0 55", capabilities_are_not_written},
-	{"each_process_its_own", "2.4", 0, "0 0", each_process_its_own},
-	{"handshake", "2.4", 0, "dots=1 blocked 0 800000000000 blocked 0 0", handshake},
-	{"handshake_at_the_end", "2.4", 0, "dots=1 blocked 0 800000000000 0 0 EPERM",
-	 handshake_at_the_end},
-	{"disable_though_never_enabled_waits_too", "2.4", 0, "dots=1 blocked 0",
-	 disable_though_never_enabled_waits_too},
-	{"twice_does_not_wait", "2.4", 0, "EBUSY", twice_does_not_wait},
-	{"other_events_do_not_unblock", "2.4", NEEDS_NEW_RULE, "0 0 blocked",
-	 other_events_do_not_unblock},
-	{"stray_events_count", "2.4", 0, "0 0 0 0 blocked", stray_events_count},
-	{"stray_events_outlive_the_session", "2.4", 0, "0", stray_events_outlive_the_session},
-	{"operations_while_it_waits", "2.4", NEEDS_NEW_RULE, "0 0", operations_while_it_waits},
-	{"report_while_it_waits", "2.4", 0, "0 state=1 0", report_while_it_waits},
-	{"signal_interrupts", "2.4", NEEDS_NEW_RULE, "blocked EINTR", signal_interrupts},
-	{"retry_waits_again", "2.4", NEEDS_NEW_RULE, "EINTR blocked dots=0 EAGAIN 0 EBUSY",
-	 retry_waits_again},
-	{"signal_interrupts_the_end", "2.4", NEEDS_NEW_RULE, "blocked EINTR blocked 0",
-	 signal_interrupts_the_end},
-	{"stop_by_a_tracer_interrupts", "2.4", NEEDS_NEW_RULE, "blocked EINTR",
-	 stop_by_a_tracer_interrupts},
-	{"killed_while_it_waits", "2.4", NEEDS_NEW_RULE, "ESRCH", killed_while_it_waits},
-	{"disable_does_not_unblock", "2.4", NEEDS_NEW_RULE, "0 blocked EINTR 0 0",
-	 disable_does_not_unblock},
-	{"death_of_the_debugger_does_not_unblock", "2.4", 0, "blocked blocked EINTR 0 0",
-	 death_of_the_debugger_does_not_unblock},
-	{"oneself_waits_too", "2.4", 0, "blocked EINTR 0 0", oneself_waits_too},
-	{0},
-};

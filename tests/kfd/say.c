@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a case says goes to its standard output at once: then it is known even if it hangs. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cases.h"
 
@@ -35,6 +32,11 @@ const char *answer(long rc)
 		return name;
 	snprintf(to, sizeof(text[0]), "%ld", rc);
 	return to;
+}
+
+void say_answer(long rc)
+{
+	say("%s", answer(rc));
 }
 
 void cannot(const char *reason)

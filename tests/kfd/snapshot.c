@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET_QUEUE_SNAPSHOT and GET_DEVICE_SNAPSHOT, where there are no queues. */
-#include <unistd.h>
-
 #include "cases.h"
 
 static void say_queues(pid_t pid, void *to, uint32_t room, uint32_t entry_size)
@@ -16,27 +14,22 @@ static void say_queues(pid_t pid, void *to, uint32_t room, uint32_t entry_size)
 	say("%s,%u,%u", answer(rc), args.queue_snapshot.num_queues, args.queue_snapshot.entry_size);
 }
 
-static void count_without_buffer(void)
+PEER_CASE(count_without_buffer, debugged, "4", 0, "0,0,64 0,0,64")
 {
-	struct peer p = peer_start_debugged();
-
 	say_queues(p.pid, NULL, 0, 64);
 	say_queues(p.pid, bad_pointer(), 0, 64);
 }
 
-static void entry_size_0(void)
+PEER_CASE(entry_size_0, debugged, "4", 0, "EINVAL,0,0 EINVAL,0,0")
 {
-	struct peer p = peer_start_debugged();
 	struct kfd_queue_snapshot_entry entry;
 
 	say_queues(p.pid, &entry, 7, 0);
 	say_queues(p.pid, NULL, 0, 0);
 }
 
-static void entry_size_is_cut(void)
+PEER_CASE(entry_size_is_cut, debugged, "4", 0, "0,0,1 0,0,63 0,0,64 0,0,64")
 {
-	struct peer p = peer_start_debugged();
-
 	say_queues(p.pid, NULL, 0, 1);
 	say_queues(p.pid, NULL, 0, 63);
 	say_queues(p.pid, NULL, 0, 65);
@@ -44,10 +37,8 @@ static void entry_size_is_cut(void)
 }
 
 /* Nothing is written where there is nothing. */
-static void no_queues_in_a_bad_buffer(void)
+PEER_CASE(no_queues_in_a_bad_buffer, debugged, "4", 0, "0,0,64 0,0,64")
 {
-	struct peer p = peer_start_debugged();
-
 	say_queues(p.pid, bad_pointer(), 4, 64);
 	say_queues(p.pid, NULL, UINT32_MAX, 64);
 }
@@ -76,16 +67,13 @@ static void say_devices(pid_t pid, void *to, uint32_t room, uint32_t entry_size)
 	    args.device_snapshot.entry_size);
 }
 
-static void devices_need_a_buffer(void)
+PEER_CASE(devices_need_a_buffer, debugged, "4", 0, "EINVAL,77,120")
 {
-	struct peer p = peer_start_debugged();
-
 	say_devices(p.pid, NULL, 77, 120);
 }
 
-static void devices_are_counted(void)
+PEER_CASE(devices_are_counted, debugged, "4", 0, "0,all,120 0,all,120 0,all,8 0,all,0")
 {
-	struct peer p = peer_start_debugged();
 	struct kfd_device_snapshot_entry entry;
 
 	say_devices(p.pid, &entry, 0, 120);
@@ -93,13 +81,3 @@ static void devices_are_counted(void)
 	say_devices(p.pid, &entry, 0, 8);
 	say_devices(p.pid, &entry, 0, 0);
 }
-
-const struct kfd_case snapshot_cases[] = {
-	{"count_without_buffer", "4", 0, "0,0,64 0,0,64", count_without_buffer},
-	{"entry_size_0", "4", 0, "EINVAL,0,0 EINVAL,0,0", entry_size_0},
-	{"entry_size_is_cut", "4", 0, "0,0,1 0,0,63 0,0,64 0,0,64", entry_size_is_cut},
-	{"no_queues_in_a_bad_buffer", "4", 0, "0,0,64 0,0,64", no_queues_in_a_bad_buffer},
-	{"devices_need_a_buffer", "4", 0, "EINVAL,77,120", devices_need_a_buffer},
-	{"devices_are_counted", "4", 0, "0,all,120 0,all,120 0,all,8 0,all,0", devices_are_counted},
-	{0},
-};

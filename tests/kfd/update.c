@@ -2,7 +2,6 @@
 /* What a program can do with its own queues: UPDATE_QUEUE, SET_CU_MASK; and a session with itself,
  * or beside its debugger's. */
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "queue.h"
 
@@ -24,16 +23,16 @@ static long update(uint32_t id, uint64_t ring, uint32_t size, uint32_t percent, 
 }
 
 /* What is wrong by itself is told before the queue is looked for, and in this order. */
-static void update_that_is_wrong(void)
+KFD_CASE(update_that_is_wrong, "1.3", 0, "EFAULT EINVAL EINVAL EFAULT EINVAL EFAULT EFAULT EINVAL")
 {
-	say("%s", answer(update(NO_QUEUE, 0, RING_SIZE, 100, 15)));
-	say("%s", answer(update(NO_QUEUE, 0, RING_SIZE, 101, 15)));
-	say("%s", answer(update(NO_QUEUE, 0, RING_SIZE, 100, 16)));
-	say("%s", answer(update(NO_QUEUE, NOT_USER, 3, 100, 15)));
-	say("%s", answer(update(NO_QUEUE, 0, 3, 100, 15)));
-	say("%s", answer(update(NO_QUEUE, 0, 0, 0, 0)));
-	say("%s", answer(update(NO_QUEUE, 0, RING_SIZE, 0x200 | 100, 15))); /* an XCC */
-	say("%s", answer(update(NO_QUEUE, 0, RING_SIZE, 0x200 | 101, 15)));
+	say_answer(update(NO_QUEUE, 0, RING_SIZE, 100, 15));
+	say_answer(update(NO_QUEUE, 0, RING_SIZE, 101, 15));
+	say_answer(update(NO_QUEUE, 0, RING_SIZE, 100, 16));
+	say_answer(update(NO_QUEUE, NOT_USER, 3, 100, 15));
+	say_answer(update(NO_QUEUE, 0, 3, 100, 15));
+	say_answer(update(NO_QUEUE, 0, 0, 0, 0));
+	say_answer(update(NO_QUEUE, 0, RING_SIZE, 0x200 | 100, 15)); /* an XCC */
+	say_answer(update(NO_QUEUE, 0, RING_SIZE, 0x200 | 101, 15));
 }
 
 static void say_whether_it_runs(long id)
@@ -47,41 +46,40 @@ static void say_whether_it_runs(long id)
 }
 
 /* A ring that the GPU does not have is refused, and changes nothing. */
-static void update_with_another_ring(void)
+KFD_CASE(update_with_another_ring, "1.3", NEEDS_GPU, "EFAULT runs")
 {
 	long id = must("queue", make_queue(AQL));
 	void *gone = mmap(NULL, RING_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	munmap(gone, RING_SIZE);
-	say("%s", answer(update((uint32_t)id, (uintptr_t)gone, RING_SIZE, 0, 7)));
+	say_answer(update((uint32_t)id, (uintptr_t)gone, RING_SIZE, 0, 7));
 	say_whether_it_runs(id);
 }
 
-static void update_stops_and_starts(void)
+KFD_CASE(update_stops_and_starts, "1.3", NEEDS_GPU, "0 stands 0 right 0 stands 0 right")
 {
 	uint64_t ring;
 	long id = must("queue", make_queue(AQL));
 
 	ring = (uint64_t)ring_address(id);
-	say("%s", answer(update((uint32_t)id, ring, RING_SIZE, 0, 7)));
+	say_answer(update((uint32_t)id, ring, RING_SIZE, 0, 7));
 	say_whether_it_runs(id);
-	say("%s", answer(update((uint32_t)id, ring, RING_SIZE, 100, 7)));
+	say_answer(update((uint32_t)id, ring, RING_SIZE, 100, 7));
 	say("%s", work_is_right(id) ? "right" : "wrong");
-	say("%s",
-	    answer(update((uint32_t)id, 0, RING_SIZE, 100, 7))); /* no ring is as good as 0 % */
+	say_answer(update((uint32_t)id, 0, RING_SIZE, 100, 7)); /* no ring is as good as 0 % */
 	say_whether_it_runs(id);
-	say("%s", answer(update((uint32_t)id, ring, RING_SIZE, 100, 7)));
+	say_answer(update((uint32_t)id, ring, RING_SIZE, 100, 7));
 	say("%s", work_is_right(id) ? "right" : "wrong");
 }
 
-/* Nobody waits, as one does for a debugger that has it suspended. */
-static void destroyed_while_at_0_percent(void)
+/* DESTROY_QUEUE does not wait, as it would for a queue that a debugger has suspended. */
+KFD_CASE(destroyed_while_at_0_percent, "1.3", NEEDS_GPU, "0 0 EFAULT")
 {
 	long id = must("queue", make_queue(AQL));
 
-	say("%s", answer(update((uint32_t)id, (uint64_t)ring_address(id), RING_SIZE, 0, 7)));
-	say("%s", answer(destroy_queue(id)));
-	say("%s", answer(update((uint32_t)id, (uint64_t)ring_address(id), RING_SIZE, 100, 7)));
+	say_answer(update((uint32_t)id, (uint64_t)ring_address(id), RING_SIZE, 0, 7));
+	say_answer(destroy_queue(id));
+	say_answer(update((uint32_t)id, (uint64_t)ring_address(id), RING_SIZE, 100, 7));
 }
 
 static long set_mask(uint32_t id, uint32_t bits, const void *mask)
@@ -92,27 +90,30 @@ static long set_mask(uint32_t id, uint32_t bits, const void *mask)
 	return kfd_ioctl(KFD_IOC_SET_CU_MASK, &args);
 }
 
-static void mask_that_is_wrong(void)
+KFD_CASE(mask_that_is_wrong, "1.3", 0, "EINVAL EINVAL EFAULT EFAULT EFAULT")
 {
 	static const uint32_t all[MASK_BYTES / 4];
 
-	say("%s", answer(set_mask(NO_QUEUE, 0, all)));
-	say("%s", answer(set_mask(NO_QUEUE, 33, all)));
-	say("%s", answer(set_mask(NO_QUEUE, 32, bad_pointer())));
-	say("%s", answer(set_mask(NO_QUEUE, 32, all)));
-	say("%s", answer(set_mask(NO_QUEUE, 0x80000000u, all))); /* what is too much is not read */
+	say_answer(set_mask(NO_QUEUE, 0, all));
+	say_answer(set_mask(NO_QUEUE, 33, all));
+	say_answer(set_mask(NO_QUEUE, 32, bad_pointer()));
+	say_answer(set_mask(NO_QUEUE, 32, all));
+	say_answer(set_mask(NO_QUEUE, 0x80000000u, all)); /* what is too much is not read */
 }
 
-static void mask_is_taken(void)
+KFD_CASE(mask_is_taken, "1.3", NEEDS_GPU | NEEDS_HWS, "0 runs 0")
 {
 	uint32_t mask[MASK_BYTES / 4] = {0xffff};
 	long id = must("queue", make_queue(AQL));
 
-	say("%s", answer(set_mask((uint32_t)id, 64, mask)));
+	say_answer(set_mask((uint32_t)id, 64, mask));
 	say_whether_it_runs(id);
 	mask[0] = 0x5; /* halves of pairs */
-	say("%s", answer(set_mask((uint32_t)id, 64, mask)));
+	say_answer(set_mask((uint32_t)id, 64, mask));
 }
+
+KFD_CASE_AGAIN(mask_parts_no_pair, mask_is_taken, none, "1.3", NEEDS_GPU | NEEDS_MES,
+	       "0 runs EINVAL")
 
 static long count_own(long unused)
 {
@@ -134,31 +135,9 @@ static long disable_own(long unused)
 
 /* It may use the session of its debugger, and is refused one of its own, which the debugger does
  * not notice; but it can end it. */
-static void own_session_beside_a_debugger(void)
+PEER_CASE(own_session_beside_a_debugger, debugged, "2.2", NEEDS_NEW_RULE, "0 EALREADY 0 0 0 EPERM")
 {
-	struct peer p = peer_start_debugged();
-
-	say("%s", answer(peer_call(&p, count_own, 0)));
-	say("%s", answer(peer_call(&p, enable_own, 0)));
-	say("%s", answer(count_queues(p.pid)));
+	SAY_ANSWERS(peer_call(&p, count_own, 0), peer_call(&p, enable_own, 0), count_queues(p.pid));
 	must("detach", detach(p.pid));
-	say("%s", answer(count_queues(p.pid)));
-	say("%s", answer(peer_call(&p, disable_own, 0)));
-	say("%s", answer(count_queues(p.pid)));
+	SAY_ANSWERS(count_queues(p.pid), peer_call(&p, disable_own, 0), count_queues(p.pid));
 }
-
-const struct kfd_case update_cases[] = {
-	{"update_that_is_wrong", "1.3", 0,
-	 "EFAULT EINVAL EINVAL EFAULT EINVAL EFAULT EFAULT EINVAL", update_that_is_wrong},
-	{"update_with_another_ring", "1.3", NEEDS_GPU, "EFAULT runs", update_with_another_ring},
-	{"update_stops_and_starts", "1.3", NEEDS_GPU, "0 stands 0 right 0 stands 0 right",
-	 update_stops_and_starts},
-	{"destroyed_while_at_0_percent", "1.3", NEEDS_GPU, "0 0 EFAULT",
-	 destroyed_while_at_0_percent},
-	{"mask_that_is_wrong", "1.3", 0, "EINVAL EINVAL EFAULT EFAULT EFAULT", mask_that_is_wrong},
-	{"mask_is_taken", "1.3", NEEDS_GPU | NEEDS_HWS, "0 runs 0", mask_is_taken},
-	{"mask_parts_no_pair", "1.3", NEEDS_GPU | NEEDS_MES, "0 runs EINVAL", mask_is_taken},
-	{"own_session_beside_a_debugger", "2.2", NEEDS_NEW_RULE, "0 EALREADY 0 0 0 EPERM",
-	 own_session_beside_a_debugger},
-	{0},
-};

@@ -1,74 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debugger and target of different users: only the ptrace link asks who they are. */
-#include <unistd.h>
-
+/* Debugger and target of different users: only ptrace checks users. */
 #include "cases.h"
 
 static struct peer start_nobody(void)
 {
-	struct peer p = peer_start();
+	struct peer p = peer_start_plain();
 
 	must("setuid", peer_call(&p, become_user, NOBODY));
 	must("open", peer_call(&p, open_kfd, 0));
 	return p;
 }
 
-static void both_nobody(void)
+KFD_CASE(both_nobody, "2.2", 0, "EPERM 0 0 0")
 {
 	struct peer p = start_nobody(), debugger = start_nobody();
 
-	say("%s", answer(peer_call(&debugger, enable, p.pid)));
-	say("%s", answer(peer_call(&debugger, seize_and_enable, p.pid)));
-	say("%s", answer(peer_call(&debugger, count_queues, p.pid)));
-	say("%s", answer(peer_call(&debugger, disable, p.pid)));
+	say_answer(peer_call(&debugger, enable, p.pid));
+	say_answer(peer_call(&debugger, seize_and_enable, p.pid));
+	say_answer(peer_call(&debugger, count_queues, p.pid));
+	say_answer(peer_call(&debugger, disable, p.pid));
 }
 
-static void nobody_wants_roots(void)
+PEER_CASE(nobody_wants_roots, open, "2.2", 0, "EPERM EPERM")
 {
-	struct peer p = peer_start_open(), debugger = start_nobody();
+	struct peer debugger = start_nobody();
 
-	say("%s", answer(peer_call(&debugger, seize, p.pid)));
-	say("%s", answer(peer_call(&debugger, enable, p.pid)));
+	SAY_ANSWERS(peer_call(&debugger, seize, p.pid), peer_call(&debugger, enable, p.pid));
 }
 
-static void root_wants_nobodys(void)
+KFD_CASE(root_wants_nobodys, "2.2", 0, "EPERM 0 0")
 {
 	struct peer p = start_nobody();
 
-	say("%s", answer(enable(p.pid)));
-	say("%s", answer(seize(p.pid)));
-	say("%s", answer(enable(p.pid)));
+	SAY_ANSWERS(enable(p.pid), seize(p.pid), enable(p.pid));
 }
 
-static void debugger_becomes_nobody(void)
+PEER_CASE(debugger_becomes_nobody, open, "2.2", NEEDS_NEW_RULE, "0 0 EPERM")
 {
-	struct peer p = peer_start_open(), debugger = peer_start_open();
+	struct peer debugger = peer_start_open();
 
 	must("enable", peer_call(&debugger, seize_and_enable, p.pid));
 	must("detach", peer_call(&debugger, detach, p.pid));
 	must("setuid", peer_call(&debugger, become_user, NOBODY));
-	say("%s", answer(peer_call(&debugger, count_queues, p.pid)));
-	say("%s", answer(peer_call(&debugger, disable, p.pid)));
-	say("%s", answer(peer_call(&debugger, seize, p.pid)));
+	say_answer(peer_call(&debugger, count_queues, p.pid));
+	say_answer(peer_call(&debugger, disable, p.pid));
+	say_answer(peer_call(&debugger, seize, p.pid));
 }
 
-static void target_becomes_nobody(void)
+PEER_CASE(target_becomes_nobody, debugged, "2.2", 0, "0 0 0")
 {
-	struct peer p = peer_start_debugged();
-
 	must("setuid", peer_call(&p, become_user, NOBODY));
-	say("%s", answer(count_queues(p.pid)));
-	say("%s", answer(peer_call(&p, get_version, 0)));
-	say("%s", answer(disable(p.pid)));
+	SAY_ANSWERS(count_queues(p.pid), peer_call(&p, get_version, 0), disable(p.pid));
 }
 
-static void stranger_is_nobody(void)
+PEER_CASE(stranger_is_nobody, debugged, "2.2", NEEDS_NEW_RULE, "EPERM EPERM")
 {
-	struct peer p = peer_start_debugged(), other = start_nobody();
+	struct peer other = start_nobody();
 
-	say("%s", answer(peer_call(&other, count_queues, p.pid)));
-	say("%s", answer(peer_call(&other, disable, p.pid)));
+	SAY_ANSWERS(peer_call(&other, count_queues, p.pid), peer_call(&other, disable, p.pid));
 }
+
+KFD_CASE_AGAIN(stranger_is_nobody_old, stranger_is_nobody, debugged, "2.2", NEEDS_OLD_RULE,
+	       "EPERM 0")
 
 static long suspend_self(long unused)
 {
@@ -82,21 +75,9 @@ static long suspend_self(long unused)
 	return rc ? rc : suspend(getpid(), NULL, 0);
 }
 
-static void nobody_itself(void)
+KFD_CASE(nobody_itself, "2.1", 0, "0")
 {
 	struct peer p = start_nobody();
 
-	say("%s", answer(peer_call(&p, suspend_self, 0)));
+	say_answer(peer_call(&p, suspend_self, 0));
 }
-
-const struct kfd_case user_cases[] = {
-	{"both_nobody", "2.2", 0, "EPERM 0 0 0", both_nobody},
-	{"nobody_wants_roots", "2.2", 0, "EPERM EPERM", nobody_wants_roots},
-	{"root_wants_nobodys", "2.2", 0, "EPERM 0 0", root_wants_nobodys},
-	{"debugger_becomes_nobody", "2.2", NEEDS_NEW_RULE, "0 0 EPERM", debugger_becomes_nobody},
-	{"target_becomes_nobody", "2.2", 0, "0 0 0", target_becomes_nobody},
-	{"stranger_is_nobody", "2.2", NEEDS_NEW_RULE, "EPERM EPERM", stranger_is_nobody},
-	{"stranger_is_nobody_old", "2.2", NEEDS_OLD_RULE, "EPERM 0", stranger_is_nobody},
-	{"nobody_itself", "2.1", 0, "0", nobody_itself},
-	{0},
-};

@@ -65,13 +65,16 @@ void lw_kill_load(struct lib_world *w, struct lw_load *load)
 int lw_tear_down(void **state)
 {
 	struct lib_world *w = *state;
-	int r;
+	int r = 0;
 
 	for (unsigned i = 0; i < LW_HANDLES; i++)
 		lw_close(lw_opened[i]);
 	for (unsigned i = 0; i < w->nloads; i++)
-		lw_kill_load(w, &w->load[i]);
-	r = w->vendor == LW_NVIDIA ? emu_stop(&w->nvidia) : kfd_emu_stop(&w->amd);
+		if (w->load[i].pid && lw_stop_load(w, &w->load[i])) {
+			print_error("load %u did not end right\n", i);
+			r = -1;
+		}
+	r |= w->vendor == LW_NVIDIA ? emu_stop(&w->nvidia) : kfd_emu_stop(&w->amd);
 	unlink(w->undo);
 	free(w);
 	return r;
@@ -85,14 +88,6 @@ TEST_BEGIN
 	if (emu_start(&emu, NULL) == -ENODEV)
 		exit(EMU_SKIP);
 	emu_stop(&emu);
-}
-
-uint64_t lw_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 struct lw_load *lw_load_with(struct lib_world *w, const char *a, const char *b, const char *c,
@@ -135,7 +130,7 @@ void lw_must_run(struct lib_world *w, pid_t pid)
 {
 	uint64_t before = lw_run_ns(w, pid);
 
-	LW_WAIT(lw_run_ns(w, pid) > before);
+	TEST_WAIT(lw_run_ns(w, pid) > before);
 }
 
 void lw_must_stand(struct lib_world *w, pid_t pid, pid_t other)
@@ -178,29 +173,19 @@ struct gpreempt_queue lw_queue(struct gpreempt *g, unsigned n)
 
 pid_t lw_start_holder(pid_t target, const char *mode, int *in)
 {
-	int to[2], from[2];
 	char number[16], line[512] = "";
-	pid_t pid;
+	const char *const words[] = {LIB_HOLDER, number, mode, NULL};
+	struct test_child holder;
 	FILE *out;
 
 	snprintf(number, sizeof number, "%d", target);
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	pid = fork();
-	if (!pid) {
-		dup2(to[0], STDIN_FILENO);
-		dup2(from[1], STDOUT_FILENO);
-		execl(LIB_HOLDER, "lib-holder", number, mode, (char *)NULL);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	*in = to[1];
-	out = fdopen(from[0], "r");
+	test_spawn(&holder, words);
+	*in = holder.to;
+	out = fdopen(holder.from, "r");
 	if (!out || !fgets(line, sizeof line, out) || strncmp(line, "held", 4) != 0)
 		fail_msg("lib-holder: %s", line);
 	fclose(out);
-	return pid;
+	return holder.pid;
 }
 
 int lw_sh(const char *format, ...)

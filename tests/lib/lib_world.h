@@ -6,10 +6,9 @@
 #ifndef TESTS_LIB_LIB_WORLD_H
 #define TESTS_LIB_LIB_WORLD_H
 
-#include "support/test.h"
+#include "support/process.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include "emu/nvidia/emu.h"
 #include "gpreempt.h"
@@ -33,11 +32,11 @@ struct lib_world {
 	struct emu nvidia;
 	struct kfd_emu amd;
 	char undo[32];
-	struct lw_load load[LW_LOADS]; /* killed at the end, if they still are */
+	struct lw_load load[LW_LOADS];
 	unsigned nloads;
 };
 
-/* What is open: closed at the end of a test that failed half way, or the next has its devices. */
+/* What is open: closed at the end of the test, or the next has its devices. */
 extern struct gpreempt *lw_opened[LW_HANDLES];
 void lw_close(struct gpreempt *g);
 
@@ -57,24 +56,6 @@ __attribute__((unused)) static enum lw_vendor lw_nvidia = LW_NVIDIA, lw_amd = LW
 #define LIB_TEST_ON(f, vendor) TEST_EACH_IN(struct lib_world, f, LIB_TEST_ADD, vendor)
 #define LIB_TEST(f)            TEST_EACH_IN(struct lib_world, f, LIB_TEST_ADD, nvidia, amd)
 
-/* Time. */
-
-uint64_t lw_now_ms(void);
-
-/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
-#define LW_WAIT(condition)                                 \
-	do {                                               \
-		uint64_t until_ = lw_now_ms() + 20000;     \
-		bool so_ = (condition);                    \
-                                                           \
-		while (!so_ && lw_now_ms() < until_) {     \
-			usleep(2000);                      \
-			so_ = (condition);                 \
-		}                                          \
-		if (!so_)                                  \
-			fail_msg("never: %s", #condition); \
-	} while (0)
-
 /* Loads, and what the driver says of them. */
 
 /* Options of rm-load or kfd-load, up to NULL: three words at most. */
@@ -89,7 +70,8 @@ void lw_must_run(struct lib_world *w, pid_t pid);
 /* While a second load goes on. */
 void lw_must_stand(struct lib_world *w, pid_t pid, pid_t other);
 
-/* It ends by itself, and no work was lost or done twice. */
+/* It ends by itself, and no work was lost or done twice. The end of each test asserts it, too, of
+ * every load that still runs then. */
 #define LW_ENDS_RIGHT(w, load) assert_int_equal(lw_stop_load(w, load), 0)
 
 /* The library. */

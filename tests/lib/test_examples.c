@@ -12,7 +12,6 @@ LIB_TEST(list_shows_the_queues)
 			 0);
 	assert_int_equal(lw_sh("%slist 4194303 2>&1 | grep -q 'no process 4194303'", EXAMPLES), 0);
 	assert_int_equal(lw_sh("%slist 2>/dev/null", EXAMPLES), 2);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(hold_holds_while_a_command_runs)
@@ -32,7 +31,6 @@ LIB_TEST(hold_holds_while_a_command_runs)
 	assert_int_equal(lw_sh("%shold %d /nonexistent 2>/dev/null", EXAMPLES, load->pid), 127);
 	assert_int_equal(lw_sh("%shold $$ true 2>&1 | grep -q 'no queues'", EXAMPLES), 0);
 	lw_must_run(w, load->pid);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(watch_says_how_they_change)
@@ -44,7 +42,6 @@ LIB_TEST(watch_says_how_they_change)
 	assert_int_equal(lw_sh("%swatch %d 0.1 | grep -q ': 2 to 2 .*, 0 came, 0 went'", EXAMPLES,
 			       load->pid),
 			 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 /* Into kfd-load, which knows nothing of it. */
@@ -74,17 +71,17 @@ LIB_TEST_ON(aside_obeys_signals, amd)
 	lw_must_run(w, load->pid);
 	for (int i = 0; i < 2; i++) {
 		kill(load->pid, SIGUSR1);
-		LW_WAIT(lw_sh("test $(grep -c '2 queues are off' %s) = %d", log, i + 1) == 0);
+		TEST_WAIT(lw_sh("test $(grep -c '2 queues are off' %s) = %d", log, i + 1) == 0);
 		lw_must_stand(w, load->pid, other->pid);
 		kill(load->pid, SIGUSR2);
-		LW_WAIT(lw_sh("test $(grep -c '2 queues are back on' %s) = %d", log, i + 1) == 0);
+		TEST_WAIT(lw_sh("test $(grep -c '2 queues are back on' %s) = %d", log, i + 1) == 0);
 		lw_must_run(w, load->pid);
 	}
 	LW_ENDS_RIGHT(w, load);
 	/* Its queues go with it, held or not. */
 	load = load_with_aside(w, log);
 	kill(load->pid, SIGUSR1);
-	LW_WAIT(lw_sh("grep -q '2 queues are off' %s", log) == 0);
+	TEST_WAIT(lw_sh("grep -q '2 queues are off' %s", log) == 0);
 	lw_kill_load(w, load);
 	lw_must_run(w, other->pid);
 	LW_ENDS_RIGHT(w, other);

@@ -13,7 +13,6 @@ LIB_TEST(exit_releases)
 	assert_int_equal(status, 0);
 	assert_int_equal(lw_held(w, load->pid), 0);
 	lw_must_run(w, load->pid);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(a_killed_holder_is_repaired)
@@ -29,9 +28,8 @@ LIB_TEST(a_killed_holder_is_repaired)
 	if (w->vendor == LW_NVIDIA) /* AMD's driver does it by itself */
 		assert_int_equal(lw_held(w, load->pid), 2);
 	assert_int_equal(lw_sh("%s resume --all >/dev/null", GPREEMPT), 0);
-	LW_WAIT(lw_held(w, load->pid) == 0);
+	TEST_WAIT(lw_held(w, load->pid) == 0);
 	lw_must_run(w, load->pid);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(the_next_holder_repairs_as_well)
@@ -46,10 +44,7 @@ LIB_TEST(the_next_holder_repairs_as_well)
 	close(in);
 	g = lw_open(other->pid);
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
-	LW_WAIT(lw_held(w, load->pid) == 0);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
-	LW_ENDS_RIGHT(w, other);
+	TEST_WAIT(lw_held(w, load->pid) == 0);
 }
 
 LIB_TEST(another_program_must_wait)
@@ -65,8 +60,6 @@ LIB_TEST(another_program_must_wait)
 	close(in);
 	assert_int_equal(waitpid(holder, NULL, 0), holder);
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(what_somebody_resumes_is_let_go)
@@ -76,7 +69,7 @@ LIB_TEST(what_somebody_resumes_is_let_go)
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_sh("%s resume %d >/dev/null", GPREEMPT, load->pid), 0);
-	LW_WAIT(lw_held(w, load->pid) == 0);
+	TEST_WAIT(lw_held(w, load->pid) == 0);
 	usleep(300000); /* it is not held again */
 	assert_int_equal(lw_held(w, load->pid), 0);
 	assert_false(lw_queue(g, 0).held);
@@ -85,7 +78,6 @@ LIB_TEST(what_somebody_resumes_is_let_go)
 	assert_int_equal(lw_held(w, load->pid), 2);
 	lw_close(g);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 /* False: it had come before the hold. */
@@ -96,8 +88,8 @@ static bool holds_one_that_comes(struct lib_world *w, const char *after_ms)
 	int held = gpreempt_suspend_queues(g, NULL, 0);
 
 	assert_in_range(held, 1, 2);
-	LW_WAIT(emu_groups(&w->nvidia, load->pid) == 2);
-	LW_WAIT(lw_held(w, load->pid) == 2);
+	TEST_WAIT(emu_groups(&w->nvidia, load->pid) == 2);
+	TEST_WAIT(lw_held(w, load->pid) == 2);
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
 	lw_close(g);
 	LW_ENDS_RIGHT(w, load);
@@ -119,7 +111,4 @@ LIB_TEST(a_held_process_may_end)
 	lw_kill_load(w, load);
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
 	LW_CALL(next, gpreempt_suspend_queues(next, NULL, 0), 1);
-	lw_close(g);
-	lw_close(next);
-	LW_ENDS_RIGHT(w, other);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples over time, and what they come to. */
-#include <sys/prctl.h>
-
+#include "amd/target.h"
 #include "lib_world.h"
 
 /* Statistics of samples that were made up. */
@@ -129,72 +128,29 @@ LIB_TEST(a_steady_process_is_stable)
 		assert_int_equal(s->sighting[i].samples, samples);
 	gpreempt_statistics_free(s);
 	gpreempt_history_free(&history);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
-/* A program that makes and destroys queues when it is told: tests/amd/target_main.c. */
-struct target {
-	pid_t pid;
-	FILE *to, *from;
+/* A program that creates and destroys queues on command, and the number of samples. */
+struct changing {
+	struct target target;
 	unsigned samples;
 };
 
-static long tell(struct target *t, const char *text)
+static void start_changing(struct changing *c)
 {
-	char word[16] = "";
-	long value = -1;
-
-	if (text)
-		fprintf(t->to, "%s\n", text);
-	fflush(t->to);
-	assert_int_equal(fscanf(t->from, "%15s %ld", word, &value), 2);
-	assert_string_equal(word, "ok");
-	return value;
-}
-
-static void start_target(struct target *t)
-{
-	int to[2], from[2];
-
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	t->pid = fork();
-	if (!t->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], STDIN_FILENO);
-		dup2(from[1], STDOUT_FILENO);
-		execl(AMD_TARGET, "amd-target", (char *)NULL);
-		_exit(127);
-	}
-	close(to[0]);
-	close(from[1]);
-	t->to = fdopen(to[1], "w");
-	t->from = fdopen(from[0], "r");
-	assert_int_equal(tell(t, NULL), t->pid);
-	tell(t, "open");
-	tell(t, "runtime 1");
-	tell(t, "queue aql");
-	tell(t, "queue aql");
-}
-
-static void end_target(struct target *t)
-{
-	kill(t->pid, SIGKILL);
-	assert_int_equal(waitpid(t->pid, NULL, 0), t->pid);
-	fclose(t->to);
-	fclose(t->from);
+	target_start(&c->target);
+	target_become_rocm(&c->target, 2);
 }
 
 /* One more after the first sample, one less after the second. */
 static int change_queues(void *arg, const struct gpreempt_snapshot *now)
 {
-	struct target *t = arg;
+	struct changing *c = arg;
 
 	(void)now;
-	switch (++t->samples) {
-	case 1: tell(t, "queue aql"); break;
-	case 2: tell(t, "destroy 0"); break;
+	switch (++c->samples) {
+	case 1: target_do(&c->target, "queue aql"); break;
+	case 2: target_do(&c->target, "destroy 0"); break;
 	case 4: return 1;
 	default: break;
 	}
@@ -203,14 +159,14 @@ static int change_queues(void *arg, const struct gpreempt_snapshot *now)
 
 LIB_TEST_ON(changing_queues_are_counted, amd)
 {
-	struct target t = {0};
+	struct changing c = {0};
 	struct gpreempt_history history;
 	struct gpreempt_statistics *s;
 	struct gpreempt *g;
 
-	start_target(&t);
-	g = lw_open(t.pid);
-	LW_CALL(g, gpreempt_monitor(g, 60000, 1, change_queues, &t, &history), 4);
+	start_changing(&c);
+	g = lw_open(c.target.pid);
+	LW_CALL(g, gpreempt_monitor(g, 60000, 1, change_queues, &c, &history), 4);
 	assert_int_equal(gpreempt_analyse(&history, &s), 0);
 	assert_false(s->stable);
 	assert_count(&s->all, 2, 3, 1, 1, 9.0 / 4);
@@ -225,29 +181,29 @@ LIB_TEST_ON(changing_queues_are_counted, amd)
 	gpreempt_statistics_free(s);
 	gpreempt_history_free(&history);
 	lw_close(g);
-	end_target(&t);
+	target_kill(&c.target);
 }
 
 static int make_it_again(void *arg, const struct gpreempt_snapshot *now)
 {
-	struct target *t = arg;
+	struct changing *c = arg;
 
 	assert_int_equal(now->n, 2);
-	if (++t->samples == 2) { /* with the same id, and its memory is where it was */
-		tell(t, "destroy 1");
-		tell(t, "queue aql");
+	if (++c->samples == 2) { /* with the same id, and its memory is where it was */
+		target_do(&c->target, "destroy 1");
+		target_do(&c->target, "queue aql");
 	}
-	return t->samples == 4;
+	return c->samples == 4;
 }
 
-static void check_made_again(struct target *t, unsigned flags)
+static void check_made_again(struct changing *c, unsigned flags)
 {
-	struct gpreempt *g = lw_open_with(t->pid, flags);
+	struct gpreempt *g = lw_open_with(c->target.pid, flags);
 	struct gpreempt_history history;
 	struct gpreempt_statistics *s;
 
-	t->samples = 0;
-	LW_CALL(g, gpreempt_monitor(g, 60000, 1, make_it_again, t, &history), 4);
+	c->samples = 0;
+	LW_CALL(g, gpreempt_monitor(g, 60000, 1, make_it_again, c, &history), 4);
 	assert_int_equal(gpreempt_analyse(&history, &s), 0);
 	assert_false(s->stable);
 	assert_count(&s->all, 2, 2, 1, 1, 2);
@@ -264,12 +220,12 @@ static void check_made_again(struct target *t, unsigned flags)
 
 LIB_TEST_ON(a_queue_that_was_made_again_is_another, amd)
 {
-	struct target t = {0};
+	struct changing c = {0};
 
-	start_target(&t);
-	check_made_again(&t, 0);
-	check_made_again(&t, GPREEMPT_FROM_AFAR);
-	end_target(&t);
+	start_changing(&c);
+	check_made_again(&c, 0);
+	check_made_again(&c, GPREEMPT_FROM_AFAR);
+	target_kill(&c.target);
 }
 
 /* Until it has created this number. */
@@ -306,8 +262,6 @@ LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd)
 			 history.snapshot[history.n - 1].n);
 	gpreempt_statistics_free(s);
 	gpreempt_history_free(&history);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 static int until_five(void *arg, const struct gpreempt_snapshot *now)
@@ -381,7 +335,6 @@ LIB_TEST(the_end_of_the_process_ends_it)
 	assert_int_equal(history.n, 0);
 	assert_true(*gpreempt_why(g));
 	LW_CALL(g, gpreempt_monitor(g, 10, 0, NULL, NULL, NULL), -EINVAL);
-	lw_close(g);
 }
 
 /* The first sample holds, the second sees it. */
@@ -406,5 +359,4 @@ LIB_TEST(samples_may_lead_to_a_hold)
 	LW_CALL(k.g, gpreempt_monitor(k.g, 30000, 5, hold_at_once, &k, NULL), 2);
 	assert_int_equal(lw_held(w, k.load->pid), 2);
 	lw_close(k.g);
-	LW_ENDS_RIGHT(w, k.load);
 }

@@ -2,8 +2,6 @@
 /* Handles: processes that can be opened, access rights, and the messages of failures. */
 #include "lib_world.h"
 
-#define NOBODY 65534
-
 static int open_why(pid_t pid, unsigned flags, char why[256])
 {
 	struct gpreempt *g = (struct gpreempt *)&g;
@@ -45,7 +43,6 @@ LIB_TEST(no_process_is_told_from_one_without_queues)
 	assert_true(*gpreempt_why(g));
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
 	assert_string_equal(gpreempt_why(g), "");
-	lw_close(g);
 }
 
 LIB_TEST(errno_is_left_alone)
@@ -67,7 +64,6 @@ LIB_TEST(errno_is_left_alone)
 	assert_int_equal(errno, 4711);
 	assert_int_equal(gpreempt_get_all_queues(NULL, NULL, 0), -EINVAL);
 	gpreempt_close(NULL);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(devices_have_names)
@@ -77,7 +73,6 @@ LIB_TEST(devices_have_names)
 	assert_non_null(gpreempt_device_name(g, 0));
 	assert_non_null(gpreempt_device_name(g, 1));
 	assert_null(gpreempt_device_name(g, 2));
-	lw_close(g);
 }
 
 /* In a child without any rights. */
@@ -87,7 +82,7 @@ static int as_nobody(pid_t pid, int (*try)(pid_t pid))
 	pid_t child = fork();
 
 	if (!child) {
-		if (setgid(NOBODY) || setuid(NOBODY))
+		if (setgid(TEST_NOBODY) || setuid(TEST_NOBODY))
 			_exit(99);
 		_exit(-try(pid));
 	}
@@ -118,9 +113,8 @@ LIB_TEST(others_processes_are_not_for_everybody)
 	int r = as_nobody(load->pid, try_to_hold);
 
 	if (r != -EPERM && r != -EACCES)
-		fail_msg("nobody got %d", r);
+		fail_msg("user nobody got %d", r);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 static int use_copies(struct gpreempt *g, pid_t pid)
@@ -167,6 +161,4 @@ LIB_TEST(a_fork_has_copies_that_do_nothing)
 	assert_int_equal(status, 0);
 	assert_int_equal(lw_held(w, load->pid), 2);
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }

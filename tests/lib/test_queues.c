@@ -32,8 +32,6 @@ LIB_TEST(all_queues_are_listed)
 	assert_int_equal(first.id, queue[0].id);
 	LW_CALL(g, gpreempt_get_all_queues(g, NULL, 0), n);
 	LW_CALL(g, gpreempt_get_all_queues(g, NULL, 1), -EINVAL);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia)
@@ -48,7 +46,6 @@ LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia)
 	assert_true(q.owner && q.object);
 	assert_int_equal(q.priority, GPREEMPT_UNKNOWN32);
 	assert_true(q.pending == GPREEMPT_UNKNOWN64);
-	lw_close(g);
 }
 
 LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd)
@@ -58,15 +55,13 @@ LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd)
 	struct gpreempt_queue q;
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
-	LW_WAIT(lw_queue(g, 0).pending > 0);
+	TEST_WAIT(lw_queue(g, 0).pending > 0);
 	q = lw_queue(g, 0);
 	assert_string_equal(q.type, "aql");
 	assert_true(q.held);
 	assert_true(q.pending != GPREEMPT_UNKNOWN64);
 	assert_true(q.ring_address && q.ring_bytes && q.save_address && q.save_bytes);
 	assert_int_equal(q.slice_us, GPREEMPT_UNKNOWN32);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd)
@@ -78,7 +73,6 @@ LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd)
 	LW_CALL(g, gpreempt_get_all_queues(g, queue, 4), 1);
 	assert_true(queue[0].copies);
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ENODEV);
-	lw_close(g);
 }
 
 static int tracer_of(pid_t pid)
@@ -104,7 +98,6 @@ LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 	lw_close(g);
 	assert_int_equal(lw_held(w, load->pid), 0);
 	assert_false(tracer_of(load->pid));
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(a_process_that_ended_is_no_other)
@@ -117,5 +110,4 @@ LIB_TEST(a_process_that_ended_is_no_other)
 	LW_CALL(g, gpreempt_get_all_queues(g, NULL, 0), -ESRCH);
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ESRCH);
 	assert_non_null(strstr(gpreempt_why(g), "has ended"));
-	lw_close(g);
 }

@@ -77,6 +77,12 @@ static void add_queues(unsigned n)
 		add_queue(i & 1);
 }
 
+static struct gpreempt *open_with_queues(unsigned n)
+{
+	add_queues(n);
+	return lw_open(getpid());
+}
+
 static uint64_t of_queue(unsigned i, const char *field)
 {
 	return kfd_emu_queue_number(&emu, getpid(), own.queue[i].id, field);
@@ -97,7 +103,7 @@ static void must_stand(void)
 
 	assert_int_equal(kfd_load_start(&other, NULL), 0);
 	done = kfd_emu_process_sum(&emu, other.pid, "executed");
-	LW_WAIT(kfd_emu_process_sum(&emu, other.pid, "executed") > done + 3);
+	TEST_WAIT(kfd_emu_process_sum(&emu, other.pid, "executed") > done + 3);
 	assert_int_equal(kfd_emu_process_sum(&emu, getpid(), "run_ns"), before);
 	assert_int_equal(kfd_load_stop(&other), 0);
 }
@@ -105,17 +111,15 @@ static void must_stand(void)
 static void must_be_done(void)
 {
 	for (unsigned i = 0; i < own.n; i++) {
-		LW_WAIT(queue_is_done(&own.queue[i]));
+		TEST_WAIT(queue_is_done(&own.queue[i]));
 		assert_true(queue_is_right(&own.queue[i]));
 	}
 }
 
 SELF_TEST_ON(own_queues_stand_still_and_lose_nothing, mi250, mi300x, navi31)
 {
-	struct gpreempt *g;
+	struct gpreempt *g = open_with_queues(3);
 
-	add_queues(3);
-	g = lw_open(getpid());
 	for (int i = 0; i < 3; i++) {
 		submit_all();
 		LW_CALL(g, gpreempt_hold_self(g, 0), 3);
@@ -144,16 +148,14 @@ SELF_TEST(what_only_copies_goes_on)
 	add_queue(0);
 	LW_CALL(g, gpreempt_hold_self(g, 0), 1);
 	queue_submit(own.fd, copies, 1);
-	LW_WAIT(queue_is_done(copies));
+	TEST_WAIT(queue_is_done(copies));
 }
 
 SELF_TEST(no_session_lasts_and_the_same_queues_need_no_second_one)
 {
 	uint64_t sessions = kfd_emu_count(&emu, "enable");
-	struct gpreempt *g;
+	struct gpreempt *g = open_with_queues(2);
 
-	add_queues(2);
-	g = lw_open(getpid());
 	for (int i = 0; i < 3; i++) {
 		LW_CALL(g, gpreempt_hold_self(g, 0), 2);
 		assert_int_equal(kfd_emu_process_number(&emu, getpid(), "debugged"), 0);
@@ -181,15 +183,13 @@ SELF_TEST(a_program_without_the_runtime_can)
 
 SELF_TEST(a_queue_made_later_runs_until_the_next_call)
 {
-	struct gpreempt *g;
 	unsigned late;
+	struct gpreempt *g = open_with_queues(1);
 
-	add_queues(1);
-	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 1);
 	late = add_queue(0);
 	queue_submit(own.fd, &own.queue[late], 1);
-	LW_WAIT(queue_is_done(&own.queue[late]));
+	TEST_WAIT(queue_is_done(&own.queue[late]));
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);
 	submit_all();
 	must_stand();
@@ -200,18 +200,16 @@ SELF_TEST(a_queue_made_later_runs_until_the_next_call)
 SELF_TEST(a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone)
 {
 	uint64_t updates;
-	struct gpreempt *g;
 	uint32_t id;
+	struct gpreempt *g = open_with_queues(2);
 
-	add_queues(2);
-	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);
 	id = own.queue[0].id;
 	queue_close(own.fd, &own.queue[0]);
 	queue_open(own.fd, &own.gpu[0], &own.queue[0], KFD_QUEUE_COMPUTE_AQL, 3);
 	assert_int_equal(own.queue[0].id, id);
 	queue_submit(own.fd, &own.queue[0], 1);
-	LW_WAIT(queue_is_done(&own.queue[0]));
+	TEST_WAIT(queue_is_done(&own.queue[0]));
 	updates = kfd_emu_count(&emu, "update_queue");
 	LW_CALL(g, gpreempt_release_self(g), 1);
 	assert_int_equal(kfd_emu_count(&emu, "update_queue"), updates + 1);
@@ -249,13 +247,11 @@ SELF_TEST_ON(which_xcc_a_pm4_queue_uses_is_not_known, mi300x)
 /* lib-holder is our debugger: either hold is enough, and neither ends the other. */
 SELF_TEST_ON(beside_a_debugger, mi250, navi31)
 {
-	struct gpreempt *g;
 	uint64_t sessions;
 	pid_t holder;
 	int in;
+	struct gpreempt *g = open_with_queues(2);
 
-	add_queues(2);
-	g = lw_open(getpid());
 	holder = lw_start_holder(getpid(), "wait", &in);
 	assert_int_equal(kfd_emu_process_sum(&emu, getpid(), "suspended"), 2);
 	sessions = kfd_emu_count(&emu, "enable");
@@ -268,7 +264,7 @@ SELF_TEST_ON(beside_a_debugger, mi250, navi31)
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);
 	close(in);
 	assert_int_equal(waitpid(holder, NULL, 0), holder);
-	LW_WAIT(kfd_emu_process_sum(&emu, getpid(), "suspended") == 0);
+	TEST_WAIT(kfd_emu_process_sum(&emu, getpid(), "suspended") == 0);
 	must_stand(); /* we do */
 	LW_CALL(g, gpreempt_release_self(g), 2);
 	must_be_done();
@@ -276,10 +272,8 @@ SELF_TEST_ON(beside_a_debugger, mi250, navi31)
 
 SELF_TEST(an_evicted_queue_comes_back_held)
 {
-	struct gpreempt *g;
+	struct gpreempt *g = open_with_queues(2);
 
-	add_queues(2);
-	g = lw_open(getpid());
 	assert_int_equal(kfd_emu_control(&emu, "evict %d", getpid()), 0);
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);
 	submit_all();
@@ -325,10 +319,8 @@ SELF_TEST(it_is_one_handle_s_and_for_oneself_only)
 
 SELF_TEST(half_a_hold_is_none)
 {
-	struct gpreempt *g;
+	struct gpreempt *g = open_with_queues(4);
 
-	add_queues(4);
-	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 4); /* so that they are known */
 	LW_CALL(g, gpreempt_release_self(g), 4);
 	/* The third call: queues of both GPUs are off by then. */

@@ -23,8 +23,6 @@ LIB_TEST(a_single_queue_can_be_held)
 	assert_int_equal(lw_held(w, load->pid), 3);
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 3);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(a_queue_can_be_released_from_the_whole)
@@ -44,7 +42,6 @@ LIB_TEST(a_queue_can_be_released_from_the_whole)
 	assert_int_equal(lw_held(w, load->pid), 3);
 	lw_close(g);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(every_queue_can_be_a_task)
@@ -64,7 +61,6 @@ LIB_TEST(every_queue_can_be_a_task)
 	assert_int_equal(lw_held(w, load->pid), 2);
 	lw_close(later);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 /* On AMD's GPUs each call may stop the whole device. */
@@ -91,7 +87,6 @@ LIB_TEST(many_queues_are_one_call)
 		assert_int_equal(kfd_emu_count(&w->amd, "resume_queues"), calls + 1);
 	lw_close(g);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(all_or_none)
@@ -106,8 +101,6 @@ LIB_TEST(all_or_none)
 	two[1] = (struct gpreempt_queue){.id = two[0].id, .device = 99};
 	LW_CALL(g, gpreempt_suspend_queues(g, two, 2), -ENOENT);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST_ON(queues_that_copy_are_never_held, nvidia)
@@ -123,7 +116,6 @@ LIB_TEST_ON(queues_that_copy_are_never_held, nvidia)
 			copies++;
 		}
 	assert_true(copies > 0);
-	lw_close(g);
 }
 
 LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd)
@@ -132,6 +124,4 @@ LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd)
 	struct gpreempt *g = lw_open(load->pid);
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ENODEV);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }

@@ -17,9 +17,6 @@ LIB_TEST(a_held_process_stands_still_and_loses_nothing)
 		assert_int_equal(lw_held(w, load->pid), 0);
 		lw_must_run(w, load->pid);
 	}
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
-	LW_ENDS_RIGHT(w, other);
 }
 
 LIB_TEST(asking_twice_changes_nothing)
@@ -33,8 +30,6 @@ LIB_TEST(asking_twice_changes_nothing)
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
 	lw_must_run(w, load->pid);
-	lw_close(g);
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(closing_releases)
@@ -58,7 +53,6 @@ LIB_TEST(closing_releases)
 		lw_close(other);
 		lw_must_run(w, load->pid);
 	}
-	LW_ENDS_RIGHT(w, load);
 }
 
 LIB_TEST(handles_hold_different_processes)
@@ -72,9 +66,6 @@ LIB_TEST(handles_hold_different_processes)
 	lw_close(a);
 	assert_int_equal(lw_held(w, one->pid), 0);
 	assert_int_equal(lw_held(w, two->pid), 2);
-	lw_close(b);
-	LW_ENDS_RIGHT(w, one);
-	LW_ENDS_RIGHT(w, two);
 }
 
 LIB_TEST(a_process_is_in_one_hand)
@@ -91,7 +82,6 @@ LIB_TEST(a_process_is_in_one_hand)
 	assert_int_equal(lw_held(w, load->pid), 2);
 	lw_close(a);
 	assert_int_equal(lw_held(w, load->pid), 0);
-	LW_ENDS_RIGHT(w, load);
 }
 
 static void *hold_and_release(void *arg)
@@ -125,6 +115,4 @@ LIB_TEST(threads_use_handles_of_their_own)
 		lw_close(g[i]);
 		assert_null(bad);
 	}
-	for (unsigned i = 0; i < 3; i++)
-		LW_ENDS_RIGHT(w, load[i]);
 }

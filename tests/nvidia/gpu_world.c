@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gpu_world.h"
+#include "hand_made.h"
 
 void gw_close(struct gpu_world *w)
 {
@@ -21,6 +21,12 @@ int gw_tear_down(void **state)
 	struct gpu_world *w = *state;
 	int r;
 
+	for (unsigned i = 0; i < w->nhands; i++) {
+		hand_stop(w->hand[i]);
+		free(w->hand[i]);
+	}
+	for (unsigned i = 0; i < w->nloads; i++)
+		emu_load_kill(&w->load[i]);
 	gw_close(w);
 	r = emu_stop(&w->emu);
 	free(w);
@@ -50,9 +56,10 @@ uint32_t gw_attach(struct gpu_world *w, pid_t pid)
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	uint32_t handle = 0;
-	int r = gp_gpu_find(w->gpu, pid, &seen, &err);
 
-	if (r)
+	if (!w->gpu)
+		gw_open(w);
+	if (gp_gpu_find(w->gpu, pid, &seen, &err))
 		fail_msg("find %d: %s", pid, err.text);
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	return handle;
@@ -80,6 +87,24 @@ struct gp_observation gw_settled(struct gpu_world *w, uint32_t handle)
 	return o;
 }
 
+struct gp_action gw_settled_action(struct gpu_world *w, pid_t pid, uint32_t slice_us)
+{
+	struct gp_action a = {.handle = gw_attach(w, pid), .slice_us = slice_us};
+
+	gw_settled(w, a.handle);
+	return a;
+}
+
+void gw_load_batch(struct gpu_world *w, struct emu_load **load, struct gp_action *a, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		load[i] = gw_load(w);
+	for (unsigned i = 0; i < n; i++)
+		a[i] = (struct gp_action){.handle = gw_attach(w, load[i]->pid)};
+	for (unsigned i = 0; i < n; i++)
+		gw_settled(w, a[i].handle);
+}
+
 struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t handle,
 			     uint32_t slice_us)
 {
@@ -93,11 +118,17 @@ struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t 
 	return gw_settled(w, handle);
 }
 
+void gw_slice_and_hold(struct gpu_world *w, uint32_t handle)
+{
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+}
+
 bool gw_makes_progress(struct gpu_world *w, pid_t pid)
 {
 	uint64_t before = gw_run_ns(w, pid);
 
-	emu_sleep_ms(60);
+	emulator_sleep_ms(60);
 	return gw_run_ns(w, pid) > before;
 }
 

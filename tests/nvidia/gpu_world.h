@@ -11,9 +11,18 @@
 #include "emu/nvidia/emu.h"
 #include "gpu/nvidia/nvidia_backend.h"
 
+#define GW_LOADS 16
+#define GW_HANDS 4
+
+struct hand;
+
 struct gpu_world {
 	struct emu emu;
 	struct gp_gpu *gpu;
+	struct emu_load load[GW_LOADS]; /* killed at the end of the test, if they still run */
+	unsigned nloads;
+	struct hand *hand[GW_HANDS]; /* likewise; see hand_made.h */
+	unsigned nhands;
 };
 
 static inline void gw_open(struct gpu_world *w)
@@ -27,10 +36,15 @@ int gw_tear_down(void **state);
 
 #define GPU_TEST(f) TEST_IN(struct gpu_world, f, gw_set_up, gw_tear_down)
 
-static inline void gw_load(struct emu_load *load)
-{
-	assert_int_equal(emu_load_start(load, NULL), 0);
-}
+/* A load with options of rm-load. */
+#define gw_load(w, ...)                                                                  \
+	({                                                                               \
+		struct emu_load *load_ = &(w)->load[(w)->nloads++];                      \
+                                                                                         \
+		assert_in_range((w)->nloads, 1, GW_LOADS);                               \
+		assert_int_equal(emu_load_start(load_, ##__VA_ARGS__, (char *)NULL), 0); \
+		load_;                                                                   \
+	})
 
 /* Kills it and returns what its pid was. */
 pid_t gw_kill(struct emu_load *load);
@@ -40,12 +54,18 @@ static inline uint64_t gw_now(void)
 	return gp_monotonic_ns();
 }
 
-/* Finds and attaches a process; its handle. */
+/* Finds and attaches a process; its handle. Opens the device if it is not open. */
 uint32_t gw_attach(struct gpu_world *w, pid_t pid);
 struct gp_observation gw_look(struct gpu_world *w, uint32_t handle);
 
 /* The observation once nothing is under way, and the task is known. */
 struct gp_observation gw_settled(struct gpu_world *w, uint32_t handle);
+
+/* An action on an attached process with a known state. */
+struct gp_action gw_settled_action(struct gpu_world *w, pid_t pid, uint32_t slice_us);
+
+/* Starts `n` loads, with an action on each of them. */
+void gw_load_batch(struct gpu_world *w, struct emu_load **load, struct gp_action *a, unsigned n);
 
 enum gw_action { GW_HOLD, GW_RELEASE, GW_SLICE };
 
@@ -53,7 +73,10 @@ enum gw_action { GW_HOLD, GW_RELEASE, GW_SLICE };
 struct gp_observation gw_act(struct gpu_world *w, enum gw_action what, uint32_t handle,
 			     uint32_t slice_us);
 
-/* GPU time that the process's compute groups had so far. */
+/* A slice of 1 us, and a hold. */
+void gw_slice_and_hold(struct gpu_world *w, uint32_t handle);
+
+/* GPU time of the process's compute groups up to now. */
 static inline uint64_t gw_run_ns(struct gpu_world *w, pid_t pid)
 {
 	return emu_group_sum(&w->emu, pid, "run_ns");
@@ -62,21 +85,7 @@ static inline uint64_t gw_run_ns(struct gpu_world *w, pid_t pid)
 bool gw_makes_progress(struct gpu_world *w, pid_t pid);
 bool gw_state_has(struct gpu_world *w, const char *text);
 
-/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
-#define GW_WAIT(condition)                                     \
-	do {                                                   \
-		uint64_t until_ = gw_now() + 20 * GP_NS_PER_S; \
-		bool so_ = (condition);                        \
-                                                               \
-		while (!so_ && gw_now() < until_) {            \
-			usleep(1000);                          \
-			so_ = (condition);                     \
-		}                                              \
-		if (!so_)                                      \
-			fail_msg("never: %s", #condition);     \
-	} while (0)
-
-/* Who is seen. */
+/* Tasks that are seen. */
 
 /* The task that is all of this process, or 0. */
 bool gw_sees(struct gpu_world *w, pid_t pid, struct gp_seen *out);

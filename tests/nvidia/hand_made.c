@@ -102,8 +102,8 @@ uint32_t hand_tell(struct hand *h, struct hand_order o)
 {
 	struct hand_answer a = {.status = ~0u};
 
-	assert_int_equal(write(h->to, &o, sizeof o), sizeof o);
-	assert_int_equal(read(h->from, &a, sizeof a), sizeof a);
+	assert_int_equal(write(h->child.to, &o, sizeof o), sizeof o);
+	assert_int_equal(read(h->child.from, &a, sizeof a), sizeof a);
 	if (a.status)
 		fail_msg("hand-made process: call %d: status 0x%x", o.call, a.status);
 	return a.handle;
@@ -111,23 +111,32 @@ uint32_t hand_tell(struct hand *h, struct hand_order o)
 
 void hand_start(struct hand *h)
 {
-	int to[2], from[2];
-
 	*h = (struct hand){0};
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	h->pid = fork();
-	if (!h->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], 0);
-		dup2(from[1], 1);
+	if (test_fork(&h->child)) {
 		syscall(SYS_close_range, 3, ~0u, 0);
-		hand_obey(0, 1);
+		hand_obey(STDIN_FILENO, STDOUT_FILENO);
 	}
-	close(to[0]);
-	close(from[1]);
-	h->to = to[1];
-	h->from = from[0];
+	h->pid = h->child.pid;
+}
+
+struct hand *gw_hand(struct gpu_world *w)
+{
+	struct hand *h = calloc(1, sizeof *h);
+
+	assert_non_null(h);
+	assert_in_range(w->nhands, 0, GW_HANDS - 1);
+	w->hand[w->nhands++] = h;
+	hand_start(h);
+	return h;
+}
+
+struct hand *gw_hand_with_client(struct gpu_world *w)
+{
+	struct hand *h = gw_hand(w);
+
+	hand_open(h);
+	hand_client(h);
+	return h;
 }
 
 uint32_t hand_alloc(struct hand *h, uint32_t parent, uint32_t class, uint32_t handle,
@@ -159,8 +168,5 @@ void hand_group(struct hand *h, uint32_t handle, unsigned channels)
 
 void hand_stop(struct hand *h)
 {
-	close(h->to);
-	close(h->from);
-	kill(h->pid, SIGKILL);
-	waitpid(h->pid, NULL, 0);
+	test_child_end(&h->child);
 }

@@ -8,12 +8,12 @@
 
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "gpu_world.h"
 #include "emu/nvidia/rm_client.h"
+#include "gpu_world.h"
+#include "support/process.h"
 
 enum hand_call {
 	HAND_OPEN,
@@ -38,7 +38,7 @@ struct hand_answer {
 
 struct hand {
 	pid_t pid;
-	int to, from;
+	struct test_child child;
 	uint32_t client, device, subdevice;
 };
 
@@ -46,6 +46,10 @@ uint32_t hand_tell(struct hand *h, struct hand_order o);
 
 /* Starts it; it has nothing open yet, also nothing of ours. */
 void hand_start(struct hand *h);
+
+/* The same, and it ends with the test; with the file open and a client. */
+struct hand *gw_hand(struct gpu_world *w);
+struct hand *gw_hand_with_client(struct gpu_world *w);
 uint32_t hand_alloc(struct hand *h, uint32_t parent, uint32_t class, uint32_t handle,
 		    uint32_t engine);
 

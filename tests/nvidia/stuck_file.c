@@ -108,7 +108,7 @@ static const struct fuse_lowlevel_ops operations = {
 	.ioctl = on_ioctl,
 };
 
-/* The process with the file. It dies with the server, whose end frees it from its last question. */
+/* The process with the file. It dies with the server; the server's end aborts its last question. */
 static void hold(const char *mode, const char *path)
 {
 	const char *control = getenv("GPREEMPT_NVIDIACTL");

@@ -5,36 +5,35 @@
 
 GPU_TEST(a_new_process_is_seen_within_a_second)
 {
-	struct emu_load load;
 	uint64_t begin_ns;
+	struct emu_load *load;
 
 	gw_open(w);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 0);
-	gw_load(&load);
+	load = gw_load(w);
 	begin_ns = gw_now();
-	GW_WAIT(gw_sees(w, load.pid, NULL));
+	TEST_WAIT(gw_sees(w, load->pid, NULL));
 	assert_in_range(gw_now() - begin_ns, 0, GP_NS_PER_S);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(news_are_announced)
 {
 	struct pollfd news = {.events = POLLIN};
-	struct emu_load load;
 	uint64_t ignored;
 	pid_t pid;
+	struct emu_load *load;
 
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
 	news.fd = gp_gpu_event_fd(w->gpu);
 	assert_true(news.fd >= 0);
 	(void)!read(news.fd, &ignored, sizeof ignored);
-	gw_load(&load);
-	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
-		gw_sees(w, load.pid, NULL));
-	pid = gw_kill(&load);
-	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
-		!gw_sees(w, pid, NULL));
+	load = gw_load(w);
+	TEST_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
+		  gw_sees(w, load->pid, NULL));
+	pid = gw_kill(load);
+	TEST_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
+		  !gw_sees(w, pid, NULL));
 }
 
 /* A process as CUDA begins it; how long it had a group without a slice of its own. */
@@ -47,7 +46,7 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	hand_client(hand);
 	begin_ns = gw_now();
 	hand_group(hand, 0x5c000010, 1);
-	emu_sleep_ms(50); /* long enough for somebody who is too quick */
+	emulator_sleep_ms(50); /* long enough for a back end that is too quick */
 	hand_slice(hand, 0x5c000010, 2048);
 	return gw_now() - begin_ns;
 }
@@ -62,10 +61,11 @@ GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
 	while (begin_as_cuda_does(&hand) > 90 * GP_NS_PER_MS)
-		hand_stop(&hand); /* a machine with so much to do: nobody waits for it so long */
-	GW_WAIT(gw_sees(w, hand.pid, &seen));
+		hand_stop(
+			&hand); /* the machine is too busy: the back end would not wait this long */
+	TEST_WAIT(gw_sees(w, hand.pid, &seen));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
-	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
+	TEST_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	gw_act(w, GW_SLICE, handle, 1);
 	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 1);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
@@ -75,43 +75,36 @@ GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 
 GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 {
-	struct emu_load load, next;
 	uint64_t begin_ns;
-	uint32_t handle = 0;
 	pid_t pid;
+	struct emu_load *next;
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
 
-	gw_load(&load);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
-	pid = gw_kill(&load);
+	gw_slice_and_hold(w, handle);
+	pid = gw_kill(load);
 	begin_ns = gw_now();
-	GW_WAIT(!gw_sees(w, pid, NULL));
+	TEST_WAIT(!gw_sees(w, pid, NULL));
 	assert_in_range(gw_now() - begin_ns, 0, 3 * GP_NS_PER_S);
 	gw_look(w, handle); /* still ours */
 	gp_gpu_detach(w->gpu, handle);
-	gw_load(&next);
-	handle = gw_attach(w, next.pid);
+	next = gw_load(w);
+	handle = gw_attach(w, next->pid);
 	assert_false(gw_settled(w, handle).held);
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
-	emu_load_kill(&next);
 }
 
 GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
-	struct emu_load load;
-	struct gp_action a;
 	pid_t pid;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = {.handle = gw_attach(w, load->pid), .slice_us = 1};
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	pid = gw_kill(&load);
-	GW_WAIT(!gw_sees(w, pid, NULL));
+	pid = gw_kill(load);
+	TEST_WAIT(!gw_sees(w, pid, NULL));
 	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
 	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), &a, 1), 0);
-	GW_WAIT(!gw_look(w, a.handle).under_way);
+	TEST_WAIT(!gw_look(w, a.handle).under_way);
 	assert_int_equal(gw_look(w, a.handle).failed, -ESRCH);
 }
 
@@ -123,34 +116,31 @@ GPU_TEST(keys_are_not_used_again)
 
 	gw_open(w);
 	for (int i = 0; i < 8; i++) {
-		struct emu_load load;
+		struct emu_load *load;
 		pid_t pid;
 
-		gw_load(&load);
-		assert_int_equal(gp_gpu_find(w->gpu, load.pid, &seen, NULL), 0);
+		load = gw_load(w);
+		assert_int_equal(gp_gpu_find(w->gpu, load->pid, &seen, NULL), 0);
 		key[i] = seen.key;
 		for (int k = 0; k < i; k++)
 			assert_true(key[k] != key[i]);
-		pid = gw_kill(&load);
-		GW_WAIT(!gw_sees(w, pid, NULL));
+		pid = gw_kill(load);
+		TEST_WAIT(!gw_sees(w, pid, NULL));
 		assert_int_equal(gp_gpu_attach(w->gpu, key[i], &handle), -ESRCH);
 	}
 }
 
 GPU_TEST(a_task_is_attached_once)
 {
-	struct emu_load load;
 	struct gp_seen seen;
 	uint32_t handle, again;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
-	assert_true(gw_sees(w, load.pid, &seen));
+	handle = gw_attach(w, load->pid);
+	assert_true(gw_sees(w, load->pid, &seen));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &again), -EBUSY);
 	gp_gpu_detach(w->gpu, handle);
-	GW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &again));
-	emu_load_kill(&load);
+	TEST_WAIT(!gp_gpu_attach(w->gpu, seen.key, &again));
 }
 
 static pid_t child_of(pid_t pid)
@@ -168,7 +158,7 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* Nobody waits for a load's child: it goes with the test, failed or not. */
+/* A load's child is not waited for: it is killed at the end of the test. */
 static pid_t left_child;
 
 static int kill_left_child(void **state)
@@ -182,166 +172,143 @@ static int kill_left_child(void **state)
 TEST_WITH(processes_that_share_a_file_are_one_task, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
-	struct emu_load load;
 	struct gp_seen seen;
 	pid_t child;
+	struct emu_load *load = gw_load(w, "--fork");
 
-	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
-	child = left_child = child_of(load.pid);
+	child = left_child = child_of(load->pid);
 	assert_true(child > 0);
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, NULL));
+	TEST_WAIT(gw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
-	/* Whoever asks for the child means the same task. */
+	/* The child's pid finds the same task. */
 	assert_int_equal(gp_gpu_find(w->gpu, child, &seen, NULL), 0);
-	assert_int_equal(seen.pid, load.pid);
+	assert_int_equal(seen.pid, load->pid);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
-	emu_load_kill(&load);
 }
 
 TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
 	struct gp_observation o;
-	struct emu_load load;
 	struct gp_seen seen, heir;
 	uint32_t handle = 0;
 	pid_t child, parent;
+	struct emu_load *load = gw_load(w, "--fork");
 
-	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
-	child = left_child = child_of(load.pid);
-	parent = load.pid;
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
-	assert_true(gw_sees(w, load.pid, &seen));
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
-	emu_load_kill(&load);
-	GW_WAIT(gw_sees(w, child, &heir));
+	child = left_child = child_of(load->pid);
+	parent = load->pid;
+	handle = gw_attach(w, load->pid);
+	assert_true(gw_sees(w, load->pid, &seen));
+	gw_slice_and_hold(w, handle);
+	emu_load_kill(load);
+	TEST_WAIT(gw_sees(w, child, &heir));
 	assert_int_equal(heir.key, seen.key);
 	assert_false(gw_sees(w, parent, NULL));
 	o = gw_settled(w, handle);
 	assert_true(o.held);
 	assert_int_equal(o.slice_us, 1);
-	/* The emulator, as RM, keeps the name of who made the client. */
+	/* The emulator, as RM, keeps the pid of the process that created the client. */
 	assert_int_equal(emu_groups_held(&w->emu, parent), 1);
 	gp_gpu_detach(w->gpu, handle);
-	GW_WAIT(!emu_groups_held(&w->emu, parent));
-	GW_WAIT(emu_group_sum(&w->emu, parent, "slice_us") == 2048);
+	TEST_WAIT(!emu_groups_held(&w->emu, parent));
+	TEST_WAIT(emu_group_sum(&w->emu, parent, "slice_us") == 2048);
 }
 
 /* Another scheduler duplicates files for a moment, too, and is older than what it schedules. */
 GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 {
 	struct gp_seen seen;
-	struct hand other;
-	struct emu_load load;
+	struct hand *other = gw_hand(w);
+	struct emu_load *load;
 
-	hand_start(&other);
-	hand_open(&other);
-	emu_sleep_ms(25); /* start times are counted in hundredths of a second */
-	gw_load(&load);
-	hand_tell(&other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load.pid});
+	hand_open(other);
+	emulator_sleep_ms(25); /* start times are counted in hundredths of a second */
+	load = gw_load(w);
+	hand_tell(other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load->pid});
 	gw_open(w);
-	gp_gpu_scan(w->gpu, gw_now(), NULL, 0); /* everybody was looked at: both have the file */
-	hand_tell(&other, (struct hand_order){.call = HAND_GIVE_BACK});
-	GW_WAIT(gw_sees(w, load.pid, &seen));
-	assert_int_equal(seen.pid, load.pid);
-	hand_stop(&other);
-	emu_load_kill(&load);
+	gp_gpu_scan(w->gpu, gw_now(), NULL,
+		    0); /* all processes were examined: both have the file */
+	hand_tell(other, (struct hand_order){.call = HAND_GIVE_BACK});
+	TEST_WAIT(gw_sees(w, load->pid, &seen));
+	assert_int_equal(seen.pid, load->pid);
 }
 
 GPU_TEST(a_group_that_comes_later_is_found)
 {
-	struct emu_load load;
 	struct gp_seen seen;
+	struct emu_load *load = gw_load(w, "--grow", "300");
 
-	assert_int_equal(emu_load_start(&load, "--grow", "300", NULL), 0);
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, &seen));
-	GW_WAIT(gw_queues(w, seen.key, "compute") == 2);
-	emu_load_kill(&load);
+	TEST_WAIT(gw_sees(w, load->pid, &seen));
+	TEST_WAIT(gw_queues(w, seen.key, "compute") == 2);
 }
 
 GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 {
-	struct hand h;
+	struct hand *h = gw_hand_with_client(w);
 
-	hand_start(&h);
-	hand_open(&h);
-	hand_client(&h);
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
-	assert_false(gw_sees(w, h.pid, NULL));
-	hand_group(&h, 0x5c000010, 2);
-	GW_WAIT(gw_sees(w, h.pid, NULL));
-	hand_free(&h, 0x5c000010);
-	GW_WAIT(!gw_sees(w, h.pid, NULL));
-	hand_stop(&h);
+	assert_false(gw_sees(w, h->pid, NULL));
+	hand_group(h, 0x5c000010, 2);
+	TEST_WAIT(gw_sees(w, h->pid, NULL));
+	hand_free(h, 0x5c000010);
+	TEST_WAIT(!gw_sees(w, h->pid, NULL));
 }
 
 GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 {
-	struct hand h;
+	struct hand *h = gw_hand(w);
 
-	hand_start(&h);
-	hand_open(&h);
+	hand_open(h);
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
-	hand_client(&h);
-	hand_group(&h, 0x5c000010, 2);
-	GW_WAIT(gw_sees(w, h.pid, NULL));
-	hand_stop(&h);
+	hand_client(h);
+	hand_group(h, 0x5c000010, 2);
+	TEST_WAIT(gw_sees(w, h->pid, NULL));
 }
 
 GPU_TEST(a_process_becomes_a_task_although_its_file_came_late)
 {
-	struct hand h;
+	struct hand *h = gw_hand(w);
 
-	hand_start(&h);
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
-	hand_open(&h);
-	hand_client(&h);
-	hand_group(&h, 0x5c000010, 2);
-	GW_WAIT(gw_sees(w, h.pid, NULL));
-	hand_stop(&h);
+	hand_open(h);
+	hand_client(h);
+	hand_group(h, 0x5c000010, 2);
+	TEST_WAIT(gw_sees(w, h->pid, NULL));
 }
 
 /* Of a task that was changed: others are looked at less often. */
 GPU_TEST(a_second_client_with_a_file_of_its_own_is_found)
 {
 	uint32_t handle = 0;
-	struct hand h;
+	struct hand *h = gw_hand_with_client(w);
 
-	hand_start(&h);
-	hand_open(&h);
-	hand_client(&h);
-	hand_group(&h, 0x5c000010, 2);
-	gw_open(w);
-	handle = gw_attach(w, h.pid);
+	hand_group(h, 0x5c000010, 2);
+	handle = gw_attach(w, h->pid);
 	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
-	hand_open(&h);
-	hand_client(&h);
-	hand_group(&h, 0x5c000010, 3);
-	GW_WAIT(gw_look(w, handle).slice_us == 0);
+	hand_open(h);
+	hand_client(h);
+	hand_group(h, 0x5c000010, 3);
+	TEST_WAIT(gw_look(w, handle).slice_us == 0);
 	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
-	assert_int_equal(emu_group_sum(&w->emu, h.pid, "slice_us"), 2);
-	hand_stop(&h);
+	assert_int_equal(emu_group_sum(&w->emu, h->pid, "slice_us"), 2);
 }
 
 GPU_TEST(a_group_that_goes_is_forgotten)
 {
-	struct emu_load load;
 	struct gp_seen seen;
+	struct emu_load *load = gw_load(w, "--contexts", "2", "--shrink", "300");
 
-	assert_int_equal(emu_load_start(&load, "--contexts", "2", "--shrink", "300", NULL), 0);
-	kill(load.pid, SIGSTOP); /* however slow this machine is, both are there to be seen */
+	kill(load->pid, SIGSTOP); /* however slow this machine is, both are there to be seen */
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, &seen) && gw_queues(w, seen.key, "compute") == 2);
-	kill(load.pid, SIGCONT);
-	GW_WAIT(gw_queues(w, seen.key, "compute") == 1);
-	assert_int_equal(emu_load_stop(&load), 0);
+	TEST_WAIT(gw_sees(w, load->pid, &seen) && gw_queues(w, seen.key, "compute") == 2);
+	kill(load->pid, SIGCONT);
+	TEST_WAIT(gw_queues(w, seen.key, "compute") == 1);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
@@ -360,60 +327,57 @@ GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 {
 	struct gp_seen main_task, part, again;
 	struct gp_error err = {0};
-	struct emu_load other, load;
 	uint32_t main_handle = 0, part_handle = 0, id;
+	struct emu_load *load;
 
-	gw_load(&other); /* has the first numbers: the hardware's 0 is a queue like others */
-	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	gw_load(w); /* has the first numbers: the hardware's 0 is a queue like others */
+	load = gw_load(w, "--contexts", "2");
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, &main_task));
+	TEST_WAIT(gw_sees(w, load->pid, &main_task));
 	id = first_compute_queue(w, main_task.key);
-	assert_int_equal(gp_gpu_split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
-	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &part, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load->pid, 4711, &part, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, load->pid, id, &part, NULL), 0);
 	assert_int_equal(part.queue, id);
-	assert_int_equal(part.pid, load.pid);
+	assert_int_equal(part.pid, load->pid);
 	assert_true(part.key != main_task.key);
-	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &again, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load->pid, id, &again, NULL), 0);
 	assert_true(again.key == part.key);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 3);
 	assert_int_equal(gp_gpu_attach(w->gpu, main_task.key, &main_handle), 0);
 	assert_int_equal(gp_gpu_attach(w->gpu, part.key, &part_handle), 0);
 	assert_true(gw_act(w, GW_HOLD, main_handle, 0).held);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	assert_false(gw_look(w, part_handle).held);
 	assert_true(gw_act(w, GW_HOLD, part_handle, 0).held);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 2);
 	gw_act(w, GW_RELEASE, main_handle, 0);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	gw_act(w, GW_SLICE, part_handle, 500);
-	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 500 + 2048);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 500 + 2048);
 	gp_gpu_detach(w->gpu, part_handle);
-	GW_WAIT(!emu_groups_held(&w->emu, load.pid));
-	GW_WAIT(emu_group_sum(&w->emu, load.pid, "slice_us") == 2ul * 2048);
-	assert_int_equal(emu_load_stop(&load), 0);
-	emu_load_kill(&other);
+	TEST_WAIT(!emu_groups_held(&w->emu, load->pid));
+	TEST_WAIT(emu_group_sum(&w->emu, load->pid, "slice_us") == 2ul * 2048);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 /* 0 is how the contract says "all of them", and hardware counts from 0. */
 GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused)
 {
 	struct gp_seen seen, part;
-	struct emu_load load;
 	uint32_t handle = 0;
 	int r;
+	struct emu_load *load = gw_load(w, "--contexts", "2");
 
-	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, &seen));
+	TEST_WAIT(gw_sees(w, load->pid, &seen));
 	if (first_compute_queue(w, seen.key) != 0)
 		skip();
-	r = gp_gpu_split(w->gpu, load.pid, 0, &part, NULL);
+	r = gp_gpu_split(w->gpu, load->pid, 0, &part, NULL);
 	if (!r) {
 		assert_int_equal(gp_gpu_attach(w->gpu, part.key, &handle), 0);
 		assert_true(gw_act(w, GW_HOLD, handle, 0).held);
-		assert_int_equal(emu_groups_held(&w->emu, load.pid), 1); /* not both */
+		assert_int_equal(emu_groups_held(&w->emu, load->pid), 1); /* not both */
 	} else {
 		assert_int_equal(r, -ENOENT);
 	}
-	emu_load_kill(&load);
 }

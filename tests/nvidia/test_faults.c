@@ -20,7 +20,7 @@ static void ask(struct gpu_world *w, int kind, struct gp_action *a)
 /* The observation when the action has ended. */
 static struct gp_observation outcome(struct gpu_world *w, uint32_t handle)
 {
-	GW_WAIT(!gw_look(w, handle).under_way);
+	TEST_WAIT(!gw_look(w, handle).under_way);
 	return gw_look(w, handle);
 }
 
@@ -64,13 +64,9 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* an unknown status */
 	};
 	struct gp_observation o;
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	for (unsigned i = 0; i < sizeof error / sizeof *error; i++)
 		for (int kind = 0; kind < KINDS; kind++) {
 			emu_control(&w->emu, "fault %s 0x%x %d", command[kind], error[i].status,
@@ -81,40 +77,31 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 			assert_int_equal(o.driver_code, error[i].status);
 			assert_false(o.held);
 			assert_int_equal(o.slice_us, 0);
-			works_again(w, kind, a.handle, load.pid);
+			works_again(w, kind, a.handle, load->pid);
 		}
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(busy_is_tried_again_and_succeeds)
 {
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	for (int kind = 0; kind < KINDS; kind++) {
 		emu_control(&w->emu, "fault %s 0x3 5", command[kind]);
 		ask(w, kind, &a);
 		assert_int_equal(outcome(w, a.handle).failed, 0);
-		works_again(w, kind, a.handle, load.pid);
+		works_again(w, kind, a.handle, load->pid);
 	}
-	emu_load_kill(&load);
 }
 
 GPU_TEST(an_error_of_the_call_itself_is_told)
 {
 	static const int code[] = {EIO, EPERM, ENOTTY, EFAULT, ENODEV};
 	struct gp_observation o;
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	for (unsigned i = 0; i < sizeof code / sizeof *code; i++)
 		for (int kind = 0; kind < KINDS; kind++) {
 			emu_control(&w->emu, "errno %s %d %d", command[kind], code[i], ALWAYS);
@@ -122,21 +109,16 @@ GPU_TEST(an_error_of_the_call_itself_is_told)
 			o = outcome(w, a.handle);
 			assert_int_equal(o.failed, -code[i]);
 			assert_int_equal(o.driver_code, 0); /* it was not the driver's own */
-			works_again(w, kind, a.handle, load.pid);
+			works_again(w, kind, a.handle, load->pid);
 		}
-	emu_load_kill(&load);
 }
 
 /* A call that was interrupted is made again, but not for ever. */
 GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever)
 {
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	emu_control(&w->emu, "errno set_timeslice %d 3", EAGAIN);
 	ask(w, SLICE, &a);
 	assert_int_equal(outcome(w, a.handle).failed, 0);
@@ -149,28 +131,21 @@ GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever)
 		clear(w); /* otherwise the end of the test would wait for it, too */
 		fail_msg("still under way after 2 s");
 	}
-	emu_load_kill(&load);
 }
 
 GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it)
 {
-	struct emu_load load[3];
+	struct emu_load *load[3];
 	struct gp_action a[3];
 	unsigned held = 0, failed = 0;
 
-	for (int i = 0; i < 3; i++)
-		gw_load(&load[i]);
-	gw_open(w);
-	for (int i = 0; i < 3; i++)
-		a[i] = (struct gp_action){.handle = gw_attach(w, load[i].pid)};
-	for (int i = 0; i < 3; i++)
-		gw_settled(w, a[i].handle);
+	gw_load_batch(w, load, a, 3);
 	emu_control(&w->emu, "fault disable 0x40 2"); /* the one for all, and the next */
 	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), a, 3), 0);
 	for (int i = 0; i < 3; i++) {
 		struct gp_observation o = outcome(w, a[i].handle);
 
-		held += emu_groups_held(&w->emu, load[i].pid);
+		held += emu_groups_held(&w->emu, load[i]->pid);
 		failed += o.failed == -EBUSY && o.driver_code == NV_ERR_INVALID_STATE;
 		assert_int_equal(o.held, !o.failed);
 	}
@@ -178,43 +153,38 @@ GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it)
 	assert_int_equal(failed, 1);
 	gw_close(w);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(emu_load_stop(&load[i]), 0);
+		assert_int_equal(emu_load_stop(load[i]), 0);
 }
 
 GPU_TEST(without_firmware_a_hold_is_not_supported_and_slices_work)
 {
 	struct gp_observation o;
-	struct emu_load load;
 	struct gp_action a;
+	struct emu_load *load;
 
 	emu_control(&w->emu, "gsp off");
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
+	load = gw_load(w);
+	a = gw_settled_action(w, load->pid, 1);
 	ask(w, HOLD, &a);
 	o = outcome(w, a.handle);
 	assert_int_equal(o.failed, -ENOTSUP);
 	assert_int_equal(o.driver_code, NV_ERR_NOT_SUPPORTED);
 	assert_false(o.held);
 	assert_int_equal(gw_act(w, GW_SLICE, a.handle, 1).slice_us, 1);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works)
 {
 	struct gpu_world second = {.emu = w->emu};
-	struct emu_load load, other;
 	struct gp_action a;
 	uint32_t handle;
+	struct emu_load *load = gw_load(w);
+	struct emu_load *other = gw_load(w, "--gpus", "2", "--contexts", "2");
 
-	gw_load(&load);
-	assert_int_equal(emu_load_start(&other, "--gpus", "2", "--contexts", "2", NULL), 0);
 	gw_open(w);
 	second.gpu = gw_open_index(1);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
-	handle = gw_attach(&second, other.pid);
+	a = gw_settled_action(w, load->pid, 1);
+	handle = gw_attach(&second, other->pid);
 	gw_settled(&second, handle);
 	emu_control(&w->emu, "lost 0");
 	ask(w, SLICE, &a);
@@ -223,67 +193,56 @@ GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works)
 	gw_close(&second);
 	gp_gpu_detach(w->gpu, a.handle); /* cannot fail */
 	gw_close(w);
-	emu_load_kill(&load);
-	emu_load_kill(&other);
 }
 
 GPU_TEST(commands_that_the_driver_does_not_know_are_done_without)
 {
 	static const char *const optional[] = {"pids", "channel_state", "build_version",
 					       "preemption_mode"};
-	struct emu_load load;
 	uint32_t handle;
+	struct emu_load *load;
 
 	for (unsigned i = 0; i < sizeof optional / sizeof *optional; i++)
 		assert_int_equal(emu_control(&w->emu, "unsupported %s", optional[i]), 0);
-	gw_load(&load);
+	load = gw_load(w);
 	gw_open(w);
-	GW_WAIT(gw_sees(w, load.pid, NULL)); /* by a sweep */
-	handle = gw_attach(w, load.pid);
+	TEST_WAIT(gw_sees(w, load->pid, NULL)); /* by a sweep */
+	handle = gw_attach(w, load->pid);
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
 	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
 	assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 {
 	static const char *const asked[] = {"handle_info", "child_handle", "gpu_id", "get_info",
 					    "get_timeslice"};
-	struct emu_load load;
-	uint32_t handle;
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
 
-	gw_load(&load);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
+	gw_slice_and_hold(w, handle);
 	for (unsigned i = 0; i < sizeof asked / sizeof *asked; i++) {
 		emu_control(&w->emu, "fault %s 0x65 200", asked[i]);
-		emu_sleep_ms(150); /* some looks fail */
+		emulator_sleep_ms(150); /* some looks fail */
 		clear(w);
-		GW_WAIT(gw_sees(w, load.pid, NULL));
-		GW_WAIT(gw_look(w, handle).known & GP_KNOWN_HELD);
+		TEST_WAIT(gw_sees(w, load->pid, NULL));
+		TEST_WAIT(gw_look(w, handle).known & GP_KNOWN_HELD);
 	}
 	gp_gpu_detach(w->gpu, handle);
 	gw_close(w);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
-	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 2048);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 {
 	uint64_t longest_ns = 0, looks = 0;
-	struct emu_load load;
 	struct gp_seen seen[8];
-	struct gp_action a;
 	struct gp_undo undo;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	gp_gpu_scan(w->gpu, gw_now(), seen, 8); /* the first one may wait */
 	emu_control(&w->emu, "latency all 200ms");
 	for (int kind = 0; kind < KINDS; kind++) {
@@ -307,68 +266,57 @@ GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 	assert_true(looks > 50);
 	assert_in_range(longest_ns, 0, 20 * GP_NS_PER_MS);
 	emu_control(&w->emu, "latency all 0");
-	emu_load_kill(&load);
 }
 
 GPU_TEST(what_is_under_way_is_told_by_kind)
 {
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	emu_control(&w->emu, "latency all 100ms");
 	ask(w, SLICE, &a);
 	assert_int_equal(gw_look(w, a.handle).under_way, GP_UNDER_WAY_SLICE);
 	ask(w, HOLD, &a);
 	assert_int_equal(gw_look(w, a.handle).under_way, GP_UNDER_WAY_SLICE | GP_UNDER_WAY_HOLD);
-	GW_WAIT(gw_look(w, a.handle).under_way == GP_UNDER_WAY_HOLD);
-	GW_WAIT(!gw_look(w, a.handle).under_way);
+	TEST_WAIT(gw_look(w, a.handle).under_way == GP_UNDER_WAY_HOLD);
+	TEST_WAIT(!gw_look(w, a.handle).under_way);
 	emu_control(&w->emu, "latency all 0");
-	emu_load_kill(&load);
 }
 
 GPU_TEST(a_process_that_dies_in_the_middle_of_an_action_ends_it)
 {
 	gw_open(w);
 	for (int i = 0; i < 4; i++) {
-		struct emu_load load, next;
+		struct emu_load *load, *next;
 		struct gp_action a;
 
-		assert_int_equal(emu_load_start(&load, "--contexts", "3", NULL), 0);
-		a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-		gw_settled(w, a.handle);
+		load = gw_load(w, "--contexts", "3");
+		a = gw_settled_action(w, load->pid, 1);
 		emu_control(&w->emu, "latency all %s", i < 2 ? "0" : "20ms");
-		emu_control(&w->emu, "kill_on %s %d", command[i % 2], load.pid);
+		emu_control(&w->emu, "kill_on %s %d", command[i % 2], load->pid);
 		ask(w, i % 2, &a);
 		outcome(w, a.handle);
-		GW_WAIT(!gw_sees(w, load.pid, NULL));
-		emu_load_wait(&load);
+		TEST_WAIT(!gw_sees(w, load->pid, NULL));
+		emu_load_wait(load);
 		gp_gpu_detach(w->gpu, a.handle);
 		emu_control(&w->emu, "latency all 0");
-		gw_load(&next);
-		assert_true(gw_act(w, GW_HOLD, gw_attach(w, next.pid), 0).held);
-		emu_load_kill(&next);
+		next = gw_load(w);
+		assert_true(gw_act(w, GW_HOLD, gw_attach(w, next->pid), 0).held);
+		emu_load_kill(next);
 	}
 }
 
 GPU_TEST(closing_the_device_waits_for_what_is_under_way_and_puts_it_back)
 {
-	struct emu_load load;
-	struct gp_action a;
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	gw_load(&load);
-	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	emu_control(&w->emu, "latency all 50ms");
 	ask(w, SLICE, &a);
 	ask(w, HOLD, &a);
 	gw_close(w);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
-	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 2048);
 	emu_control(&w->emu, "latency all 0");
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }

@@ -20,32 +20,28 @@ static void memory_is_free_after_the_end(struct gpu_world *w, struct emu_load *l
 	assert_int_equal(emu_memory(&w->emu), 0);
 }
 
-static void start(struct gpu_world *w, struct emu_load *load, const char *contexts)
+static struct emu_load *start(struct gpu_world *w, const char *contexts)
 {
-	assert_int_equal(emu_load_start(load, "--memory", GIGABYTES, "--contexts", contexts, NULL),
-			 0);
 	gw_open(w);
+	return gw_load(w, "--memory", GIGABYTES, "--contexts", contexts);
 }
 
 GPU_TEST(a_process_that_is_only_known_keeps_nothing)
 {
-	struct emu_load load;
+	struct emu_load *load = start(w, "1");
 
-	start(w, &load, "1");
-	GW_WAIT(gw_sees(w, load.pid, NULL));
-	memory_is_free_after_the_end(w, &load);
+	TEST_WAIT(gw_sees(w, load->pid, NULL));
+	memory_is_free_after_the_end(w, load);
 }
 
 GPU_TEST(a_process_that_is_held_keeps_nothing)
 {
-	struct emu_load load;
-	uint32_t handle;
+	struct emu_load *load = start(w, "1");
+	uint32_t handle = gw_attach(w, load->pid);
 
-	start(w, &load, "1");
-	handle = gw_attach(w, load.pid);
 	gw_act(w, GW_SLICE, handle, 1);
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
-	memory_is_free_after_the_end(w, &load);
+	memory_is_free_after_the_end(w, load);
 }
 
 /* At any moment of the looks, searches and actions. */
@@ -53,38 +49,35 @@ GPU_TEST(a_process_that_dies_at_any_moment_keeps_nothing)
 {
 	gw_open(w);
 	for (unsigned i = 0; i < 12; i++) {
-		struct emu_load load;
+		struct emu_load *load;
 		struct gp_action a;
 
-		assert_int_equal(emu_load_start(&load, "--memory", GIGABYTES, NULL), 0);
-		a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+		load = gw_load(w, "--memory", GIGABYTES);
+		a = (struct gp_action){.handle = gw_attach(w, load->pid), .slice_us = 1};
 		gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
 		gp_gpu_hold(w->gpu, gw_now(), &a, 1);
 		usleep(i * 200);
-		memory_is_free_after_the_end(w, &load);
+		memory_is_free_after_the_end(w, load);
 		gp_gpu_detach(w->gpu, a.handle);
 	}
 }
 
 static void with_a_slow_action(struct gpu_world *w, const char *contexts, bool hold)
 {
-	struct emu_load load;
-	struct gp_action a;
 	pid_t pid;
+	struct emu_load *load = start(w, contexts);
+	struct gp_action a = gw_settled_action(w, load->pid, 1);
 
-	start(w, &load, contexts);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
-	gw_settled(w, a.handle);
 	emu_control(&w->emu, "latency all 300ms");
 	if (hold)
 		gp_gpu_hold(w->gpu, gw_now(), &a, 1);
 	else
 		gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
-	emu_sleep_ms(20); /* it is at the firmware now, or about to be */
-	pid = load.pid;
-	memory_is_free_after_the_end(w, &load);
-	GW_WAIT(!gw_look(w, a.handle).under_way);
-	GW_WAIT(!gw_sees(w, pid, NULL));
+	emulator_sleep_ms(20); /* it is at the firmware now, or about to be */
+	pid = load->pid;
+	memory_is_free_after_the_end(w, load);
+	TEST_WAIT(!gw_look(w, a.handle).under_way);
+	TEST_WAIT(!gw_sees(w, pid, NULL));
 	emu_control(&w->emu, "latency all 0");
 }
 
@@ -111,22 +104,20 @@ GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way)
 
 GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing)
 {
-	struct emu_load load, other[6];
+	struct emu_load *other[6];
 	struct gp_action a[7];
+	struct emu_load *load = start(w, "1");
 
-	start(w, &load, "1");
 	for (int i = 0; i < 6; i++)
-		gw_load(&other[i]);
-	a[0] = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+		other[i] = gw_load(w);
+	a[0] = (struct gp_action){.handle = gw_attach(w, load->pid), .slice_us = 1};
 	for (int i = 0; i < 6; i++)
-		a[i + 1] = (struct gp_action){.handle = gw_attach(w, other[i].pid), .slice_us = 1};
+		a[i + 1] = (struct gp_action){.handle = gw_attach(w, other[i]->pid), .slice_us = 1};
 	for (int i = 0; i < 7; i++)
 		gw_settled(w, a[i].handle);
 	emu_control(&w->emu, "latency all 300ms");
 	gp_gpu_set_slice(w->gpu, gw_now(), a, 7); /* one batch */
-	emu_sleep_ms(20);
-	memory_is_free_after_the_end(w, &load);
+	emulator_sleep_ms(20);
+	memory_is_free_after_the_end(w, load);
 	emu_control(&w->emu, "latency all 0");
-	for (int i = 0; i < 6; i++)
-		emu_load_kill(&other[i]);
 }

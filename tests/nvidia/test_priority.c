@@ -93,15 +93,14 @@ static uint64_t slice(struct gpu_world *w, pid_t pid)
 	return emu_group_sum(&w->emu, pid, "slice_us");
 }
 
-static void start_lc(struct emu_load *load)
+static struct emu_load *start_lc(struct gpu_world *w)
 {
-	assert_int_equal(emu_load_start(load, "--kernel-us", "100", "--period-us", "3000", NULL),
-			 0);
+	return gw_load(w, "--kernel-us", "100", "--period-us", "3000");
 }
 
-static void start_be(struct emu_load *load)
+static struct emu_load *start_be(struct gpu_world *w)
 {
-	assert_int_equal(emu_load_start(load, "--kernel-us", "500", NULL), 0);
+	return gw_load(w, "--kernel-us", "500");
 }
 
 static void is_restored(struct gpu_world *w, pid_t pid)
@@ -113,54 +112,50 @@ static void is_restored(struct gpu_world *w, pid_t pid)
 GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 {
 	struct scheduler s;
-	struct emu_load lc, be;
 	uint64_t before;
+	struct emu_load *lc = start_lc(w);
+	struct emu_load *be = start_be(w);
 
-	start_lc(&lc);
-	start_be(&be);
 	prepare(&s, w);
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
-	know(&s, be.pid, GP_BEST_EFFORT);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	know(&s, be->pid, GP_BEST_EFFORT);
 	begin(&s);
-	GW_WAIT(slice(w, be.pid) == 1 && slice(w, lc.pid) >= 100000);
-	before = gw_run_ns(w, be.pid);
-	emu_sleep_ms(300);
-	assert_true(gw_run_ns(w, be.pid) > before); /* and it goes on */
-	assert_int_equal(emu_groups_held(&w->emu, lc.pid), 0);
+	TEST_WAIT(slice(w, be->pid) == 1 && slice(w, lc->pid) >= 100000);
+	before = gw_run_ns(w, be->pid);
+	emulator_sleep_ms(300);
+	assert_true(gw_run_ns(w, be->pid) > before); /* and it goes on */
+	assert_int_equal(emu_groups_held(&w->emu, lc->pid), 0);
 	end(&s);
-	is_restored(w, lc.pid);
-	is_restored(w, be.pid);
-	assert_int_equal(emu_load_stop(&lc), 0);
-	assert_int_equal(emu_load_stop(&be), 0);
+	is_restored(w, lc->pid);
+	is_restored(w, be->pid);
+	assert_int_equal(emu_load_stop(lc), 0);
+	assert_int_equal(emu_load_stop(be), 0);
 }
 
 GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again)
 {
 	struct scheduler s;
-	struct emu_load lc, be;
 	uint64_t seen_us;
+	struct emu_load *lc = start_lc(w);
+	struct emu_load *be = start_be(w);
 
-	start_lc(&lc);
-	start_be(&be);
 	prepare(&s, w);
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
-	know(&s, be.pid, GP_BEST_EFFORT);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	know(&s, be->pid, GP_BEST_EFFORT);
 	begin(&s);
 	for (int i = 0; i < 3; i++) {
-		GW_WAIT(slice(w, be.pid) == 1);
-		emu_control(&w->emu, "undo %d", be.pid);
-		seen_us = slice(w, be.pid);
+		TEST_WAIT(slice(w, be->pid) == 1);
+		emu_control(&w->emu, "undo %d", be->pid);
+		seen_us = slice(w, be->pid);
 		assert_true(seen_us == 2048 || seen_us == 1);
 	}
-	GW_WAIT(slice(w, be.pid) == 1);
+	TEST_WAIT(slice(w, be->pid) == 1);
 	end(&s);
-	is_restored(w, be.pid);
-	emu_load_kill(&lc);
-	emu_load_kill(&be);
+	is_restored(w, be->pid);
 }
 
 /* One look from outside: never two of these runnable with a tiny slice. In one reading. */
-static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be, unsigned n)
+static unsigned tiny_and_released(struct gpu_world *w, struct emu_load *const *be, unsigned n)
 {
 	char *json = emu_state(&w->emu), *rest = json, *line;
 	unsigned found = 0;
@@ -172,7 +167,7 @@ static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be
 		if (!pid || !us || !strstr(line, "\"engine\":1,") || strstr(line, "\"held\":true"))
 			continue;
 		for (unsigned i = 0; i < n; i++)
-			ours |= be[i].pid && atoi(pid + 6) == be[i].pid;
+			ours |= be[i]->pid && atoi(pid + 6) == be[i]->pid;
 		found += ours && atoi(us + 11) <= TINY_US;
 	}
 	free(json);
@@ -183,122 +178,116 @@ GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together)
 {
 	uint64_t run_ns[2], end_ns;
 	struct scheduler s;
-	struct emu_load lc, be[2];
+	struct emu_load *be[2];
 	unsigned held[2] = {0}, looks = 0, both_held = 0;
+	struct emu_load *lc = start_lc(w);
 
-	start_lc(&lc);
 	for (int i = 0; i < 2; i++)
-		start_be(&be[i]);
+		be[i] = start_be(w);
 	prepare(&s, w);
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
 	for (int i = 0; i < 2; i++)
-		know(&s, be[i].pid, GP_BEST_EFFORT);
+		know(&s, be[i]->pid, GP_BEST_EFFORT);
 	begin(&s);
-	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) != emu_groups_held(&w->emu, be[1].pid));
+	TEST_WAIT(emu_groups_held(&w->emu, be[0]->pid) != emu_groups_held(&w->emu, be[1]->pid));
 	for (int i = 0; i < 2; i++)
-		run_ns[i] = gw_run_ns(w, be[i].pid);
+		run_ns[i] = gw_run_ns(w, be[i]->pid);
 	for (end_ns = gw_now() + 2 * GP_NS_PER_S; gw_now() < end_ns; looks++) {
 		bool is_held[2];
 
 		assert_in_range(tiny_and_released(w, be, 2), 0, 1);
 		for (int i = 0; i < 2; i++)
-			held[i] += is_held[i] = emu_groups_held(&w->emu, be[i].pid);
+			held[i] += is_held[i] = emu_groups_held(&w->emu, be[i]->pid);
 		both_held += is_held[0] && is_held[1];
-		assert_int_equal(emu_groups_held(&w->emu, lc.pid), 0);
+		assert_int_equal(emu_groups_held(&w->emu, lc->pid), 0);
 		usleep(2000);
 	}
 	for (int i = 0; i < 2; i++) {
 		assert_true(held[i] > looks / 10);
-		assert_true(gw_run_ns(w, be[i].pid) > run_ns[i] + 100 * GP_NS_PER_MS);
+		assert_true(gw_run_ns(w, be[i]->pid) > run_ns[i] + 100 * GP_NS_PER_MS);
 	}
 	assert_true(both_held < looks / 4); /* only while a turn changes */
 	end(&s);
-	is_restored(w, lc.pid);
+	is_restored(w, lc->pid);
 	for (int i = 0; i < 2; i++) {
-		is_restored(w, be[i].pid);
-		assert_int_equal(emu_load_stop(&be[i]), 0);
+		is_restored(w, be[i]->pid);
+		assert_int_equal(emu_load_stop(be[i]), 0);
 	}
-	emu_load_kill(&lc);
 }
 
 /* SIGSTOP: it submits nothing more, and what it had submitted is soon done. */
 GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation)
 {
 	struct scheduler s;
-	struct emu_load lc, be[2];
+	struct emu_load *be[2];
+	struct emu_load *lc = start_lc(w);
 
-	start_lc(&lc);
 	for (int i = 0; i < 2; i++)
-		start_be(&be[i]);
+		be[i] = start_be(w);
 	prepare(&s, w);
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
 	for (int i = 0; i < 2; i++)
-		know(&s, be[i].pid, GP_BEST_EFFORT);
+		know(&s, be[i]->pid, GP_BEST_EFFORT);
 	begin(&s);
-	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) != emu_groups_held(&w->emu, be[1].pid));
-	kill(be[1].pid, SIGSTOP);
+	TEST_WAIT(emu_groups_held(&w->emu, be[0]->pid) != emu_groups_held(&w->emu, be[1]->pid));
+	kill(be[1]->pid, SIGSTOP);
 	/* The other has the GPU to itself: never held for longer than several turns last. */
-	GW_WAIT(!emu_groups_held(&w->emu, be[0].pid) && !emu_groups_held(&w->emu, be[1].pid));
+	TEST_WAIT(!emu_groups_held(&w->emu, be[0]->pid) && !emu_groups_held(&w->emu, be[1]->pid));
 	for (int i = 0; i < 100; i++) {
 		assert_in_range(tiny_and_released(w, be, 2), 0, 1);
 		usleep(2000);
 	}
-	kill(be[1].pid, SIGCONT);
-	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) || emu_groups_held(&w->emu, be[1].pid));
+	kill(be[1]->pid, SIGCONT);
+	TEST_WAIT(emu_groups_held(&w->emu, be[0]->pid) || emu_groups_held(&w->emu, be[1]->pid));
 	end(&s);
 	for (int i = 0; i < 2; i++) {
-		is_restored(w, be[i].pid);
-		emu_load_kill(&be[i]);
+		is_restored(w, be[i]->pid);
+		emu_load_kill(be[i]);
 	}
-	emu_load_kill(&lc);
 }
 
 GPU_TEST(tasks_come_and_go)
 {
 	struct scheduler s;
-	struct emu_load lc, be[2];
+	struct emu_load *be[2];
+	struct emu_load *lc = start_lc(w);
 
-	start_lc(&lc);
-	start_be(&be[0]);
+	be[0] = start_be(w);
 	prepare(&s, w);
 	s.others = GP_BEST_EFFORT;
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
 	begin(&s);
-	GW_WAIT(slice(w, be[0].pid) == 1);
-	start_be(&be[1]);
-	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) != emu_groups_held(&w->emu, be[1].pid));
-	emu_load_kill(&be[0]); /* in its turn or out of it */
-	GW_WAIT(slice(w, be[1].pid) == 1 && !emu_groups_held(&w->emu, be[1].pid));
-	emu_load_kill(&lc); /* no latency-critical task is left */
-	GW_WAIT(slice(w, be[1].pid) == 2048);
-	assert_int_equal(emu_groups_held(&w->emu, be[1].pid), 0);
+	TEST_WAIT(slice(w, be[0]->pid) == 1);
+	be[1] = start_be(w);
+	TEST_WAIT(emu_groups_held(&w->emu, be[0]->pid) != emu_groups_held(&w->emu, be[1]->pid));
+	emu_load_kill(be[0]); /* in its turn or out of it */
+	TEST_WAIT(slice(w, be[1]->pid) == 1 && !emu_groups_held(&w->emu, be[1]->pid));
+	emu_load_kill(lc); /* no latency-critical task is left */
+	TEST_WAIT(slice(w, be[1]->pid) == 2048);
+	assert_int_equal(emu_groups_held(&w->emu, be[1]->pid), 0);
 	end(&s);
-	is_restored(w, be[1].pid);
-	assert_int_equal(emu_load_stop(&be[1]), 0);
+	is_restored(w, be[1]->pid);
+	assert_int_equal(emu_load_stop(be[1]), 0);
 }
 
 GPU_TEST(a_process_that_nobody_named_is_never_touched)
 {
 	struct scheduler s;
-	struct emu_load lc, be, other;
 	uint64_t end_ns;
+	struct emu_load *lc = start_lc(w);
+	struct emu_load *be = start_be(w);
+	struct emu_load *other = start_be(w);
 
-	start_lc(&lc);
-	start_be(&be);
-	start_be(&other);
 	prepare(&s, w);
-	know(&s, lc.pid, GP_LATENCY_CRITICAL);
-	know(&s, be.pid, GP_BEST_EFFORT);
+	know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	know(&s, be->pid, GP_BEST_EFFORT);
 	begin(&s);
 	for (end_ns = gw_now() + GP_NS_PER_S; gw_now() < end_ns;) {
-		assert_int_equal(slice(w, other.pid), 2048);
-		assert_int_equal(emu_groups_held(&w->emu, other.pid), 0);
+		assert_int_equal(slice(w, other->pid), 2048);
+		assert_int_equal(emu_groups_held(&w->emu, other->pid), 0);
 		usleep(2000);
 	}
-	assert_true(slice(w, be.pid) > TINY_US); /* beside one that cannot be held */
+	assert_true(slice(w, be->pid) > TINY_US); /* beside one that cannot be held */
 	end(&s);
-	is_restored(w, be.pid);
-	emu_load_kill(&lc);
-	emu_load_kill(&be);
-	emu_load_kill(&other);
+	is_restored(w, be->pid);
 }

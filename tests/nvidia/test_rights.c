@@ -13,32 +13,19 @@ struct answer {
 	char text[256];
 };
 
-/* Runs `f` in a process of user `nobody`. */
-static struct answer as_nobody(void (*f)(struct answer *a, pid_t pid), pid_t pid)
+#define as_nobody(f, pid)                                                      \
+	({                                                                     \
+		struct answer answer_ = {.code = 12345};                       \
+		pid_t pid_ = (pid);                                            \
+                                                                               \
+		test_as_user(TEST_NOBODY, f, &pid_, &answer_, sizeof answer_); \
+		answer_;                                                       \
+	})
+
+static void find_it(void *answer, const void *arg)
 {
-	struct answer a = {.code = 12345};
-	int pipes[2];
-	pid_t child;
-
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	child = fork();
-	if (!child) {
-		uid_t nobody = (uid_t)atoi(NOBODY);
-
-		if (setgid(nobody) || setuid(nobody))
-			_exit(1);
-		f(&a, pid);
-		_exit(write(pipes[1], &a, sizeof a) != sizeof a);
-	}
-	close(pipes[1]);
-	assert_int_equal(read(pipes[0], &a, sizeof a), sizeof a);
-	close(pipes[0]);
-	waitpid(child, NULL, 0);
-	return a;
-}
-
-static void find_it(struct answer *a, pid_t pid)
-{
+	struct answer *a = answer;
+	pid_t pid = *(const pid_t *)arg;
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	struct gp_gpu *gpu;
@@ -52,16 +39,20 @@ static void find_it(struct answer *a, pid_t pid)
 	gpu->ops->close(gpu);
 }
 
-static void release_it(struct answer *a, pid_t pid)
+static void release_it(void *answer, const void *arg)
 {
+	struct answer *a = answer;
+	pid_t pid = *(const pid_t *)arg;
 	struct gp_error err = {0};
 
 	a->code = gp_backend_release_process(&gp_nvidia_ops, pid, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 
-static void hold_it(struct answer *a, pid_t pid)
+static void hold_it(void *answer, const void *arg)
 {
+	struct answer *a = answer;
+	pid_t pid = *(const pid_t *)arg;
 	struct gpu_world w = {0};
 	struct gp_seen seen;
 	struct gp_action action = {0};
@@ -86,46 +77,42 @@ static void hold_it(struct answer *a, pid_t pid)
 
 GPU_TEST(anothers_process_is_refused_in_a_sentence)
 {
-	struct emu_load load;
 	struct answer a;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
-	a = as_nobody(find_it, load.pid);
+	a = as_nobody(find_it, load->pid);
 	assert_true(a.code == -EPERM || a.code == -EACCES);
 	assert_non_null(strstr(a.text, "belongs to user 0"));
 	assert_int_equal(a.other, 0); /* nor is it in the list */
-	a = as_nobody(release_it, load.pid);
+	a = as_nobody(release_it, load->pid);
 	assert_true(a.code == -EPERM || a.code == -EACCES);
 	assert_non_null(strstr(a.text, "belongs to user 0"));
 	assert_int_equal(emu_count(&w->emu, "disable"), 0);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 {
-	struct emu_load load;
 	struct answer a;
+	struct emu_load *load = gw_load(w, "--drop-to", NOBODY);
 
-	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
-	a = as_nobody(hold_it, load.pid);
+	a = as_nobody(hold_it, load->pid);
 	if (a.code) {
 		assert_non_null(strstr(a.text, "Yama"));
 	} else {
 		assert_true(a.other);
-		assert_int_equal(emu_groups_held(&w->emu, load.pid), 0); /* the close put it back */
+		assert_int_equal(emu_groups_held(&w->emu, load->pid),
+				 0); /* the close put it back */
 	}
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(root_finds_everybody)
 {
-	struct emu_load load;
+	struct emu_load *load = gw_load(w, "--drop-to", NOBODY);
 
-	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
-	gw_open(w);
-	assert_true(gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0).held);
+	assert_true(gw_act(w, GW_HOLD, gw_attach(w, load->pid), 0).held);
 	gw_close(w);
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(without_a_driver_there_are_no_devices)
@@ -160,8 +147,9 @@ GPU_TEST(a_file_that_is_no_driver_is_refused)
 	unlink(path);
 }
 
-static void open_rm(struct answer *a, pid_t pid)
+static void open_rm(void *answer, const void *pid)
 {
+	struct answer *a = answer;
 	struct gp_error err = {0};
 	struct gp_gpu *gpu;
 	struct gp_rm rm;

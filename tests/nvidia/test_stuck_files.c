@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A user's file named nvidiactl, on a file system that never answers, delays no other process. */
 #include <poll.h>
-#include <sys/prctl.h>
 
 #include "hand_made.h"
 
 struct stuck_world {
 	struct gpu_world gpu_world;
-	struct emu_load load;
-	pid_t server, holder;
-	int to, from;
+	struct emu_load *load;
+	struct test_child server;
+	pid_t holder;
 	char control[64]; /* the name of the control file in this test */
 };
 
@@ -25,24 +24,11 @@ static bool read_line(int fd, char *out, size_t size)
 
 static void start_stuck(struct stuck_world *w, const char *mode)
 {
-	int to[2], from[2];
+	const char *const words[] = {STUCK_FILE, mode, NULL};
 	char line[64] = "";
 
-	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
-	w->server = fork();
-	if (!w->server) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(to[0], 0);
-		dup2(from[1], 1);
-		execl(STUCK_FILE, STUCK_FILE, mode, NULL);
-		_exit(1);
-	}
-	close(to[0]);
-	close(from[1]);
-	w->to = to[1];
-	w->from = from[0];
-	read_line(w->from, line, sizeof line);
+	test_spawn(&w->server, words);
+	read_line(w->server.from, line, sizeof line);
 	if (sscanf(line, "ready %d", &w->holder) != 1)
 		fail_msg("stuck-file: '%s'", line);
 }
@@ -50,18 +36,17 @@ static void start_stuck(struct stuck_world *w, const char *mode)
 /* Ends every question first: a back end that waits for an answer could not be closed. */
 static void stop_stuck(struct stuck_world *w)
 {
-	if (!w->server)
+	if (!w->server.pid)
 		return;
-	close(w->to);
-	waitpid(w->server, NULL, 0);
-	close(w->from);
-	w->server = 0;
+	close(w->server.to);
+	waitpid(w->server.pid, NULL, 0);
+	close(w->server.from);
 }
 
 /* Whether any process asked the file system a question about the file. */
 static bool was_asked(struct stuck_world *w)
 {
-	struct pollfd p = {.fd = w->from, .events = POLLIN};
+	struct pollfd p = {.fd = w->server.from, .events = POLLIN};
 
 	return poll(&p, 1, 0) > 0 && p.revents & POLLIN;
 }
@@ -86,7 +71,8 @@ static int set_up(void **state)
 	if (!w || unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    emu_start(&w->gpu_world.emu, NULL) || rename_control(w))
 		return -1;
-	return emu_load_start(&w->load, NULL);
+	w->load = gw_load(&w->gpu_world);
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -95,7 +81,7 @@ static int tear_down(void **state)
 	int r;
 
 	stop_stuck(w);
-	emu_load_kill(&w->load);
+	emu_load_kill(w->load);
 	gw_close(&w->gpu_world);
 	umount2(w->control, MNT_DETACH);
 	unlink(w->control);
@@ -110,9 +96,9 @@ static void holds_and_releases(struct stuck_world *w, uint32_t handle, unsigned 
 {
 	for (unsigned i = 0; i < times; i++) {
 		assert_true(gw_act(&w->gpu_world, GW_HOLD, handle, 0).held);
-		assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load.pid), 1);
+		assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load->pid), 1);
 		assert_false(gw_act(&w->gpu_world, GW_RELEASE, handle, 0).held);
-		assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load.pid), 0);
+		assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load->pid), 0);
 	}
 }
 
@@ -120,8 +106,9 @@ STUCK_TEST(a_process_with_a_stuck_file_delays_no_hold)
 {
 	start_stuck(w, "open");
 	gw_open(&w->gpu_world);
-	GW_WAIT(gw_sees(&w->gpu_world, w->load.pid, NULL)); /* after a sweep over all processes */
-	holds_and_releases(w, gw_attach(&w->gpu_world, w->load.pid), 3);
+	TEST_WAIT(
+		gw_sees(&w->gpu_world, w->load->pid, NULL)); /* after a sweep over all processes */
+	holds_and_releases(w, gw_attach(&w->gpu_world, w->load->pid), 3);
 	assert_int_equal(gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL),
 			 -ENODEV);
 	assert_false(was_asked(w));
@@ -133,12 +120,12 @@ STUCK_TEST(a_process_that_replaces_its_control_file_delays_no_hold)
 
 	start_stuck(w, "replace");
 	gw_open(&w->gpu_world);
-	handle = gw_attach(&w->gpu_world, w->load.pid);
+	handle = gw_attach(&w->gpu_world, w->load->pid);
 	/* The back end knows the process and its file. */
 	assert_int_equal(gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL),
 			 -ENODEV);
-	assert_int_equal(write(w->to, "x", 1), 1);
-	emu_sleep_ms(50);
+	assert_int_equal(write(w->server.to, "x", 1), 1);
+	emulator_sleep_ms(50);
 	gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL);
 	holds_and_releases(w, handle, 3);
 	assert_false(was_asked(w));
@@ -151,7 +138,7 @@ STUCK_TEST(a_process_that_toggles_its_control_file_delays_no_hold)
 
 	start_stuck(w, "toggle");
 	gw_open(&w->gpu_world);
-	handle = gw_attach(&w->gpu_world, w->load.pid);
+	handle = gw_attach(&w->gpu_world, w->load->pid);
 	while (gw_now() < until_ns) {
 		gp_gpu_find(w->gpu_world.gpu, w->holder, &(struct gp_seen){0}, NULL);
 		holds_and_releases(w, handle, 1);
@@ -163,16 +150,15 @@ STUCK_TEST(a_process_that_toggles_its_control_file_delays_no_hold)
 STUCK_TEST(a_stuck_file_delays_no_replay)
 {
 	struct gp_undo undo = {0};
-	struct emu_load ended;
+	struct emu_load *ended = gw_load(&w->gpu_world);
 	uint32_t handle;
 
-	gw_load(&ended);
 	start_stuck(w, "open");
 	gw_open(&w->gpu_world);
-	handle = gw_attach(&w->gpu_world, ended.pid);
-	GW_WAIT(gp_gpu_undo_record(w->gpu_world.gpu, handle, &undo) == 0);
+	handle = gw_attach(&w->gpu_world, ended->pid);
+	TEST_WAIT(gp_gpu_undo_record(w->gpu_world.gpu, handle, &undo) == 0);
 	gw_close(&w->gpu_world);
-	emu_load_kill(&ended);
+	emu_load_kill(ended);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ESRCH);
 	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, w->holder, NULL), -ENODEV);
 	assert_false(was_asked(w));
@@ -193,10 +179,10 @@ STUCK_TEST(a_stuck_file_delays_no_resume_of_all)
 		 undo, program);
 	start_stuck(w, "open");
 	gw_open(&w->gpu_world);
-	handle = gw_attach(&w->gpu_world, w->load.pid);
+	handle = gw_attach(&w->gpu_world, w->load->pid);
 	assert_true(gw_act(&w->gpu_world, GW_HOLD, handle, 0).held);
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
 	unlink(undo);
-	assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load.pid), 0);
+	assert_int_equal(emu_groups_held(&w->gpu_world.emu, w->load->pid), 0);
 	assert_false(was_asked(w));
 }

@@ -16,12 +16,12 @@ static struct gp_undo record_of(struct gpu_world *w, uint32_t handle)
 {
 	struct gp_undo undo = {0};
 
-	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
+	TEST_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	return undo;
 }
 
 /* Attaches, tells its record, and changes the process for ever. In a process of its own. */
-static void schedule_until_killed(pid_t pid, int out)
+static void schedule_until_killed(pid_t pid)
 {
 	struct gp_observation o = {0};
 	struct gp_gpu *gpu;
@@ -29,13 +29,12 @@ static void schedule_until_killed(pid_t pid, int out)
 	struct gp_undo undo;
 	struct gp_seen seen;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (gp_nvidia_ops.open(0, 0, &gpu) || gp_gpu_find(gpu, pid, &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &a.handle))
 		_exit(1);
 	while (gp_gpu_undo_record(gpu, a.handle, &undo))
 		usleep(100);
-	if (write(out, &undo, sizeof undo) != sizeof undo)
+	if (write(STDOUT_FILENO, &undo, sizeof undo) != sizeof undo)
 		_exit(1);
 	for (;;) {
 		gp_gpu_set_slice(gpu, gw_now(), &a, 1);
@@ -52,227 +51,193 @@ static void schedule_until_killed(pid_t pid, int out)
 /* Kills a scheduler some time after it began to change things; its record. */
 static struct gp_undo kill_a_scheduler(pid_t pid, unsigned after_us)
 {
+	struct test_child child;
 	struct gp_undo undo;
-	int pipes[2];
-	pid_t child;
 
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	child = fork();
-	if (!child)
-		schedule_until_killed(pid, pipes[1]);
-	close(pipes[1]);
-	assert_int_equal(read(pipes[0], &undo, sizeof undo), sizeof undo);
-	close(pipes[0]);
+	if (test_fork(&child))
+		schedule_until_killed(pid);
+	assert_int_equal(read(child.from, &undo, sizeof undo), sizeof undo);
 	usleep(after_us);
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	test_child_end(&child);
 	return undo;
 }
 
 GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 {
 	struct gp_rng rng;
-	struct emu_load load;
 	unsigned changed = 0;
+	struct emu_load *load;
 
 	gp_rng_init(&rng, 42, 0);
-	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	load = gw_load(w, "--contexts", "2");
 	for (int round = 0; round < 40; round++) {
 		struct gp_undo undo =
-			kill_a_scheduler(load.pid, (unsigned)gp_rng_below(&rng, 6000));
+			kill_a_scheduler(load->pid, (unsigned)gp_rng_below(&rng, 6000));
 		struct gp_error err = {0};
 
-		changed += emu_groups_held(&w->emu, load.pid) ||
-			   emu_group_sum(&w->emu, load.pid, "slice_us") != 2ul * 2048;
+		changed += emu_groups_held(&w->emu, load->pid) ||
+			   emu_group_sum(&w->emu, load->pid, "slice_us") != 2ul * 2048;
 		if (gp_backend_undo(&gp_nvidia_ops, &undo, &err))
 			fail_msg("%s", err.text);
-		is_as_cuda_left_it(w, load.pid, 2);
+		is_as_cuda_left_it(w, load->pid, 2);
 	}
 	assert_true(changed > 10); /* otherwise nothing was tried */
-	assert_true(gw_makes_progress(w, load.pid));
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_true(gw_makes_progress(w, load->pid));
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 /* Those that are put back after it wait for it. */
 GPU_TEST(putting_a_process_back_takes_few_calls)
 {
-	struct emu_load load;
 	struct gp_undo undo;
 	uint64_t before;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
 	for (int i = 0; i < 2; i++) {
-		undo = kill_a_scheduler(load.pid, 5000);
+		undo = kill_a_scheduler(load->pid, 5000);
 		/* The second time it is older than the search goes back. */
 		if (i)
 			assert_int_equal(emu_control(&w->emu, "client_index %u", 0x8000), 0);
 		before = emu_count(&w->emu, "total");
 		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 		assert_in_range(emu_count(&w->emu, "total") - before, 1, 600);
-		is_as_cuda_left_it(w, load.pid, 1);
+		is_as_cuda_left_it(w, load->pid, 1);
 	}
-	emu_load_kill(&load);
 }
 
 GPU_TEST(a_replay_can_be_repeated)
 {
-	struct emu_load load;
 	struct gp_undo undo;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
-	undo = kill_a_scheduler(load.pid, 3000);
+	undo = kill_a_scheduler(load->pid, 3000);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-		is_as_cuda_left_it(w, load.pid, 1);
+		is_as_cuda_left_it(w, load->pid, 1);
 	}
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 /* One record for each of its GPUs: a file of records must be able to tell them apart. */
 GPU_TEST(a_record_names_the_process_and_is_of_one_gpu)
 {
 	struct gpu_world second = {.emu = w->emu};
-	struct emu_load load;
 	struct gp_undo undo, other;
+	struct emu_load *load = gw_load(w, "--gpus", "2", "--contexts", "2");
 
-	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "2", NULL), 0);
 	gw_open(w);
 	second.gpu = gw_open_index(1);
-	undo = record_of(w, gw_attach(w, load.pid));
-	other = record_of(&second, gw_attach(&second, load.pid));
-	assert_int_equal(undo.pid, load.pid);
-	assert_int_equal(undo.start_time, gp_process_start_time(load.pid));
+	undo = record_of(w, gw_attach(w, load->pid));
+	other = record_of(&second, gw_attach(&second, load->pid));
+	assert_int_equal(undo.pid, load->pid);
+	assert_int_equal(undo.start_time, gp_process_start_time(load->pid));
 	assert_in_range(undo.size, 1, sizeof undo.data);
 	assert_true(undo.key != other.key);
 	gw_close(&second);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 {
-	struct emu_load load;
 	struct gp_undo undo;
-	uint32_t handle;
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
 
-	gw_load(&load);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
+	gw_slice_and_hold(w, handle);
 	undo = record_of(w, handle);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	is_as_cuda_left_it(w, load.pid, 1);
-	emu_load_kill(&load);
+	is_as_cuda_left_it(w, load->pid, 1);
 }
 
 GPU_TEST(each_group_gets_its_own_slice_back)
 {
 	struct gp_undo undo;
 	uint32_t handle;
-	struct hand h;
+	struct hand *h = gw_hand_with_client(w);
 
-	hand_start(&h);
-	hand_open(&h);
-	hand_client(&h);
-	hand_group(&h, 0x5c000010, 2);
-	hand_group(&h, 0x5c000020, 2);
-	hand_slice(&h, 0x5c000010, 777);
-	hand_slice(&h, 0x5c000020, 5555);
-	gw_open(w);
-	handle = gw_attach(w, h.pid);
+	hand_group(h, 0x5c000010, 2);
+	hand_group(h, 0x5c000020, 2);
+	hand_slice(h, 0x5c000010, 777);
+	hand_slice(h, 0x5c000020, 5555);
+	handle = gw_attach(w, h->pid);
 	undo = record_of(w, handle);
 	gw_act(w, GW_SLICE, handle, 1);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	assert_true(gw_state_has(w, "\"slice_us\":777,"));
 	assert_true(gw_state_has(w, "\"slice_us\":5555,"));
-	hand_stop(&h);
 }
 
 GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 {
-	struct emu_load load;
 	struct gp_undo undo;
-	uint32_t handle;
+	struct emu_load *load = gw_load(w, "--contexts", "24");
+	uint32_t handle = gw_attach(w, load->pid);
 
-	assert_int_equal(emu_load_start(&load, "--contexts", "24", NULL), 0);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
 	undo = record_of(w, handle);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 24);
+	gw_slice_and_hold(w, handle);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 24);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	is_as_cuda_left_it(w, load.pid, 24);
-	emu_load_kill(&load);
+	is_as_cuda_left_it(w, load->pid, 24);
 }
 
 GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 {
-	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
+	struct emu_load *load = gw_load(w, "--grow", "200");
 
-	assert_int_equal(emu_load_start(&load, "--grow", "200", NULL), 0);
-	kill(load.pid, SIGSTOP); /* it grows after the record was made, not before */
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
+	kill(load->pid, SIGSTOP); /* it grows after the record was made, not before */
+	handle = gw_attach(w, load->pid);
 	undo = record_of(w, handle);
 	gw_act(w, GW_SLICE, handle, 1);
-	kill(load.pid, SIGCONT);
-	GW_WAIT(gw_look(w, handle).slice_us == 0);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	kill(load->pid, SIGCONT);
+	TEST_WAIT(gw_look(w, handle).slice_us == 0);
+	gw_slice_and_hold(w, handle);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 2);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	is_as_cuda_left_it(w, load.pid, 2);
-	emu_load_kill(&load);
+	is_as_cuda_left_it(w, load->pid, 2);
 }
 
 GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 {
 	struct gpu_world second = {.emu = w->emu};
-	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
+	struct emu_load *load = gw_load(w, "--gpus", "2", "--contexts", "2");
 
-	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "2", NULL), 0);
 	gw_open(w);
 	second.gpu = gw_open_index(1);
-	handle = gw_attach(w, load.pid);
+	handle = gw_attach(w, load->pid);
 	undo = record_of(w, handle);
 	gw_act(w, GW_HOLD, handle, 0);
-	gw_act(&second, GW_HOLD, gw_attach(&second, load.pid), 0);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	gw_act(&second, GW_HOLD, gw_attach(&second, load->pid), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 2);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	gw_close(&second);
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 /* The process of the record ended; its queues live on in a child, stopped. */
 GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 {
 	char path[64];
-	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle, held;
 	uint64_t slice_us;
 	int child = 0;
 	pid_t parent;
 	FILE *f;
+	struct emu_load *load = gw_load(w, "--fork");
 
-	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
-	snprintf(path, sizeof path, "/proc/%d/task/%d/children", load.pid, load.pid);
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", load->pid, load->pid);
 	f = fopen(path, "re");
 	assert_non_null(f);
 	assert_int_equal(fscanf(f, "%d", &child), 1);
 	fclose(f);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
+	handle = gw_attach(w, load->pid);
 	undo = record_of(w, handle);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
-	parent = gw_kill(&load);
+	gw_slice_and_hold(w, handle);
+	parent = gw_kill(load);
 	gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
 	held = emu_groups_held(&w->emu, parent);
 	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
@@ -284,51 +249,43 @@ GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 GPU_TEST(a_record_of_a_process_that_ended_says_so)
 {
 	struct gp_error err = {0};
-	struct emu_load load;
 	struct gp_undo undo;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
-	gw_open(w);
-	undo = record_of(w, gw_attach(w, load.pid));
-	kill(load.pid, SIGKILL);
-	GW_WAIT(!gw_sees(w, load.pid, NULL));
+	undo = record_of(w, gw_attach(w, load->pid));
+	kill(load->pid, SIGKILL);
+	TEST_WAIT(!gw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL),
 			 -ESRCH); /* not waited for yet */
-	emu_load_wait(&load);
+	emu_load_wait(load);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ESRCH);
 	assert_true(err.text[0]);
 }
 
 GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 {
-	struct emu_load load;
 	struct gp_undo undo;
-	uint32_t handle;
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
 
-	gw_load(&load);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
 	undo = record_of(w, handle);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
+	gw_slice_and_hold(w, handle);
 	undo.start_time--;
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ESRCH);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
-	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1);
-	emu_load_kill(&load);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 1);
 }
 
 GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 {
 	struct gp_undo undo, bad;
-	struct emu_load load, other;
 	struct gp_rng rng;
+	struct emu_load *load, *other;
 
 	gp_rng_init(&rng, 7, 0);
-	gw_load(&other);
-	gw_load(&load);
-	gw_open(w);
-	undo = record_of(w, gw_attach(w, load.pid));
+	other = gw_load(w);
+	load = gw_load(w);
+	undo = record_of(w, gw_attach(w, load->pid));
 	bad = undo;
 	bad.size = 0;
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
@@ -344,82 +301,71 @@ GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 		gp_backend_undo(&gp_nvidia_ops, &bad, NULL);
 	}
 	/* Whatever was done, it was done to the process of the record. */
-	is_as_cuda_left_it(w, other.pid, 1);
+	is_as_cuda_left_it(w, other->pid, 1);
 	bad = undo;
 	bad.pid = -1;
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
-	emu_load_kill(&load);
+	emu_load_kill(load);
 	bad.pid = 0x3fffff;
-	GW_WAIT(gp_backend_undo(&gp_nvidia_ops, &bad, NULL) ==
-		-ESRCH); /* when its file is closed */
-	emu_load_kill(&other);
+	TEST_WAIT(gp_backend_undo(&gp_nvidia_ops, &bad, NULL) ==
+		  -ESRCH); /* when its file is closed */
 }
 
 GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 {
 	struct gp_error err = {0};
-	struct emu_load load;
 	struct gp_undo undo;
-	uint32_t handle;
+	struct emu_load *load = gw_load(w, "--contexts", "3");
+	uint32_t handle = gw_attach(w, load->pid);
 
-	assert_int_equal(emu_load_start(&load, "--contexts", "3", NULL), 0);
-	gw_open(w);
-	handle = gw_attach(w, load.pid);
 	undo = record_of(w, handle);
-	gw_act(w, GW_SLICE, handle, 1);
-	gw_act(w, GW_HOLD, handle, 0);
+	gw_slice_and_hold(w, handle);
 	gw_settled(w, handle);
 	emu_control(&w->emu, "fault set_timeslice 0x65 1");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "NV_ERR_TIMEOUT"));
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
-	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1 + 2 * 2048);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 1 + 2 * 2048);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	is_as_cuda_left_it(w, load.pid, 3);
-	emu_load_kill(&load);
+	is_as_cuda_left_it(w, load->pid, 3);
 }
 
 GPU_TEST(a_process_is_released_without_a_record)
 {
-	struct emu_load load;
+	struct emu_load *load = gw_load(w, "--gpus", "2", "--contexts", "3");
 
-	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", NULL), 0);
 	for (int i = 0; i < 5; i++) {
-		kill_a_scheduler(load.pid, 3000);
-		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load.pid, NULL), 3);
-		assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
+		kill_a_scheduler(load->pid, 3000);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), 3);
+		assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
 	}
-	assert_true(gw_makes_progress(w, load.pid));
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_true(gw_makes_progress(w, load->pid));
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 {
 	struct gpu_world killed = {.emu = w->emu};
-	struct emu_load load;
 	uint32_t handle;
+	struct emu_load *load = gw_load(w);
 
-	gw_load(&load);
 	gw_open(&killed);
-	handle = gw_attach(&killed, load.pid);
-	gw_act(&killed, GW_SLICE, handle, 1);
-	gw_act(&killed, GW_HOLD, handle, 0);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load.pid, NULL), 1);
-	is_as_cuda_left_it(w, load.pid, 1);
+	handle = gw_attach(&killed, load->pid);
+	gw_slice_and_hold(&killed, handle);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), 1);
+	is_as_cuda_left_it(w, load->pid, 1);
 	gw_close(&killed);
-	emu_load_kill(&load);
 }
 
 GPU_TEST(who_cannot_be_released_is_said)
 {
 	struct gp_error err = {0};
-	struct hand h;
+	struct hand *h = gw_hand(w);
 
-	hand_start(&h);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, &err), -ENODEV);
 	assert_true(err.text[0]);
-	hand_stop(&h);
+	hand_stop(h);
 	err = (struct gp_error){0};
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ESRCH);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, &err), -ESRCH);
 	assert_true(err.text[0]);
 }

@@ -67,7 +67,7 @@ static void answer(int fd, char *at, size_t page)
 		_exit(1);
 }
 
-/* Another process has the file, too: as long as that is open, who waits for the page does. */
+/* Another process has the file, too: a reader of the page waits as long as it is open. */
 static void keep_after_death(void)
 {
 	char byte;

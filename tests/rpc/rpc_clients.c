@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-/* after those it needs */
+
 #include "base/clock.h"
 
 static void *go_on(void *arg)
@@ -30,7 +30,7 @@ void bystander_stop(struct bystander *b)
 {
 	b->stop = true;
 	pthread_join(b->thread, NULL);
-	gp_client_close(b->client);
+	client_close(b->client);
 }
 
 void bystander_goes_on(struct bystander *b, unsigned n)
@@ -45,6 +45,10 @@ void bystander_goes_on(struct bystander *b, unsigned n)
 	}
 }
 
+/* What is open: clients, and connections that speak bytes. */
+static struct gp_client *clients[256];
+static int connections[256];
+
 int raw_connect(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -53,7 +57,20 @@ int raw_connect(const char *path)
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	assert_return_code(fd, errno);
 	assert_return_code(connect(fd, (struct sockaddr *)&address, sizeof address), errno);
+	for (unsigned i = 0; i < sizeof connections / sizeof *connections; i++)
+		if (!connections[i]) {
+			connections[i] = fd;
+			break;
+		}
 	return fd;
+}
+
+void raw_close(int fd)
+{
+	for (unsigned i = 0; i < sizeof connections / sizeof *connections; i++)
+		if (connections[i] == fd)
+			connections[i] = 0;
+	close(fd);
 }
 
 void raw_send(int fd, const void *bytes, size_t length)
@@ -137,7 +154,7 @@ void raw_hear_end(int fd)
 	char byte;
 
 	assert_int_equal(hear(fd, &byte, 1, 0), 0);
-	close(fd);
+	raw_close(fd);
 }
 
 void raw_hear_result(int fd, uint64_t id)
@@ -170,7 +187,30 @@ struct gp_client *client_of(const struct world *w)
 	if (gp_client_connect(w->path, &client, &err))
 		fail_msg("%s", err.text);
 	gp_client_set_timeout(client, WAIT_MS);
+	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+		if (!clients[i]) {
+			clients[i] = client;
+			break;
+		}
 	return client;
+}
+
+void client_close(struct gp_client *client)
+{
+	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+		if (clients[i] == client)
+			clients[i] = NULL;
+	gp_client_close(client);
+}
+
+void close_all_clients(void)
+{
+	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+		if (clients[i])
+			client_close(clients[i]);
+	for (unsigned i = 0; i < sizeof connections / sizeof *connections; i++)
+		if (connections[i])
+			raw_close(connections[i]);
 }
 
 struct json_object *ask(struct gp_client *client, const char *method, struct json_object *params)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests' server as a program: says where it listens, and ends with its standard input. */
 #include "support/test.h"
-
-/* after those it needs */
-
 #include "rpc_world.h"
 
 int main(void)

@@ -389,6 +389,7 @@ int world_setup(void **state)
 
 int world_teardown(void **state)
 {
+	close_all_clients();
 	world_stop(*state);
 	free(*state);
 	return 0;

@@ -9,7 +9,7 @@
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
- *     toil      takes 2 ms of everybody's time
+ *     toil      blocks the server for 2 ms
  *     most_toils  how many there were between two beats of a timer since it was asked last
  *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
  *
@@ -48,7 +48,7 @@ struct world {
 	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
 	unsigned hints, emitted, tickets;
-	unsigned toils, most_toils; /* since the last beat of a timer that comes before clients */
+	unsigned toils, most_toils; /* since the last run of a timer with priority over clients */
 	bool heartbeats;
 };
 
@@ -78,7 +78,8 @@ void bystander_stop(struct bystander *b);
 void bystander_goes_on(struct bystander *b, unsigned n);
 
 /* A connection that speaks bytes. */
-int raw_connect(const char *path);
+int raw_connect(const char *path); /* closed at the end of the world */
+void raw_close(int fd);
 void raw_send(int fd, const void *bytes, size_t length);
 void raw_say(int fd, const char *text); /* adds the newline */
 /* Returns 0 or -errno. `flags`: MSG_OOB. */
@@ -97,8 +98,10 @@ void raw_hear_result(int fd, uint64_t id);
 struct json_object *raw_hear_error(int fd, int code);
 #define assert_error(fd, code) json_object_put(raw_hear_error(fd, code))
 
-/* A client that says hello; and one call that must succeed. */
+/* A client that says hello, closed at the end of the world; and one call that must succeed. */
 struct gp_client *client_of(const struct world *w);
+void client_close(struct gp_client *client);
+void close_all_clients(void);
 struct json_object *ask(struct gp_client *client, const char *method, struct json_object *params);
 uint64_t ask_counter(struct gp_client *client, const char *name);
 

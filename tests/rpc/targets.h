@@ -4,9 +4,6 @@
 #define GP_TESTS_RPC_TARGETS_H
 
 #include "support/test.h"
-
-/* after those it needs */
-
 #include "base/process.h"
 #include "rpc_world.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nobody can read: an error reply or a clean close, whatever comes and however it is cut; and
- * a client beside is answered all the time.
+ * Invalid input gets an error reply or a clean close, however it is split; and another client is
+ * answered all the time.
  */
 #include "support/test.h"
 
 #include <sys/socket.h>
-/* after those it needs */
+
 #include "base/rng.h"
 #include "rpc_world.h"
 
@@ -36,11 +36,11 @@ static const struct {
 	{P, "/* c */ {}"},
 	{P, "\xef\xbb\xbf{}"},               /* a byte order mark */
 	{P, "{\"a\":\"\xff\"}"},             /* not UTF-8 */
-	{P, "{\"a\":\"\xc0\x80\"}"},         /* ... a longer form */
-	{P, "{\"\xed\xa0\x80\":1}"},         /* ... half a pair */
+	{P, "{\"a\":\"\xc0\x80\"}"},         /* not UTF-8: a longer form */
+	{P, "{\"\xed\xa0\x80\":1}"},         /* not UTF-8: half a pair */
 	{P, "{\"a\":\"\x01\"}"},             /* a control character */
 	{P, "{\"a\":\"\\u0000\"}"},          /* a zero byte in a value */
-	{P, HEAD ",\"params\\u0000\":{}}"},  /* ... and in a key */
+	{P, HEAD ",\"params\\u0000\":{}}"},  /* a zero byte in a key */
 	{P, "{\"a\":18446744073709551616}"}, /* 2^64 */
 	{P, "{\"a\":-9223372036854775809}"}, /* -2^63 - 1 */
 	{P, "{\"a\":1e999}"},                /* infinite */
@@ -93,7 +93,6 @@ WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer)
 	raw_send(fd, "\n \r\n\t\n", 6); /* nothing at all: no answer */
 	raw_send(fd, request, strlen(request));
 	raw_hear_result(fd, 7);
-	close(fd);
 }
 
 static void raw_say_id(int fd, int length)
@@ -127,7 +126,6 @@ WORLD_TEST(an_error_says_to_which_request_it_belongs)
 	assert_true(json_object_object_get_ex(json, "id", NULL)); /* null */
 	assert_null(json_object_object_get(json, "id"));
 	json_object_put(json);
-	close(fd);
 }
 
 WORLD_TEST(nesting_is_refused_at_its_limit)
@@ -152,7 +150,6 @@ WORLD_TEST(nesting_is_refused_at_its_limit)
 	raw_send(fd, deep, 10001);
 	assert_error(fd, GP_RPC_PARSE_ERROR);
 	free(deep);
-	close(fd);
 }
 
 WORLD_TEST(any_bytes_are_survived)
@@ -172,14 +169,13 @@ WORLD_TEST(any_bytes_are_survived)
 				bytes[i] = spice[gp_rng_below(&rng, sizeof spice)];
 		}
 		raw_send(fd, bytes, sizeof bytes);
-		close(fd);
+		raw_close(fd);
 		json_object_put(ask(beside, "echo", NULL));
 	}
 	await_counter(beside, "gone", 200);
-	gp_client_close(beside);
 }
 
-/* The answer to what came before shows that the first part was read on its own. */
+/* The answer to the first request shows that the first part was read on its own. */
 WORLD_TEST(every_split_of_a_request_is_answered)
 {
 	for (size_t cut = 1; cut < strlen(request); cut++) {
@@ -191,7 +187,7 @@ WORLD_TEST(every_split_of_a_request_is_answered)
 		raw_hear_result(fd, 1);
 		raw_send(fd, request + cut, strlen(request) - cut);
 		raw_hear_result(fd, 7);
-		close(fd);
+		raw_close(fd);
 	}
 }
 
@@ -202,7 +198,6 @@ WORLD_TEST(a_request_byte_by_byte_is_answered)
 	for (const char *p = request; *p; p++)
 		raw_send(fd, p, 1);
 	raw_hear_result(fd, 7);
-	close(fd);
 }
 
 WORLD_TEST(a_disconnect_at_every_byte_is_clean)
@@ -214,7 +209,7 @@ WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 		int fd = raw_connect(w->path);
 
 		raw_send(fd, request, cut);
-		close(fd);
+		raw_close(fd);
 		fd = raw_connect(w->path); /* the same with the other half still open */
 		raw_send(fd, request, cut);
 		shutdown(fd, SHUT_WR);
@@ -227,7 +222,6 @@ WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 	}
 	await_counter(beside, "gone", n);
 	assert_int_equal(ask_counter(beside, "clients"), 1);
-	gp_client_close(beside);
 }
 
 WORLD_TEST(a_line_is_taken_up_to_its_limit)
@@ -307,5 +301,4 @@ WORLD_TEST(a_flood_of_rubbish_slows_nobody_else)
 		stuck++;
 	}
 	bystander_stop(&beside);
-	close(fd);
 }

@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-/* after those it needs */
 
 #include "rpc/connect.h"
 #include "rpc_world.h"
@@ -21,7 +20,6 @@ WORLD_TEST(a_call_is_answered)
 	assert_string_equal(json_object_get_string(json_object_object_get(result, "server")),
 			    "world 1.0");
 	json_object_put(result);
-	gp_client_close(client);
 }
 
 WORLD_TEST(an_answer_of_a_megabyte_arrives)
@@ -31,7 +29,6 @@ WORLD_TEST(an_answer_of_a_megabyte_arrives)
 
 	assert_int_equal(json_object_get_string_len(result), 1 << 20);
 	json_object_put(result);
-	gp_client_close(client);
 }
 
 WORLD_TEST(answers_may_come_later_and_in_any_order)
@@ -49,8 +46,6 @@ WORLD_TEST(answers_may_come_later_and_in_any_order)
 	await_counter(other, "kept", 1);
 	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
 	raw_hear_result(fd, 1);
-	close(fd);
-	gp_client_close(other);
 }
 
 WORLD_TEST(errors_come_back_with_their_name_and_sentence)
@@ -82,8 +77,6 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 		raw_say(fd, line);
 		assert_error(fd, table[i].code);
 	}
-	close(fd);
-	gp_client_close(client);
 }
 
 WORLD_TEST(a_wrong_name_gets_a_suggestion)
@@ -97,7 +90,6 @@ WORLD_TEST(a_wrong_name_gets_a_suggestion)
 	assert_int_equal(gp_client_call(client, "reboot", NULL, NULL, &err), -ENOSYS);
 	assert_string_equal(err.text,
 			    "method 'reboot' is not known; hello lists the available methods");
-	gp_client_close(client);
 }
 
 WORLD_TEST(other_versions_are_refused_with_those_there_are)
@@ -117,7 +109,6 @@ WORLD_TEST(other_versions_are_refused_with_those_there_are)
 	raw_hear_result(fd, 2);
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"hello\"}");
 	assert_error(fd, GP_RPC_INVALID_PARAMS);
-	close(fd);
 }
 
 WORLD_TEST(only_hints_may_come_without_an_id)
@@ -130,8 +121,6 @@ WORLD_TEST(only_hints_may_come_without_an_id)
 	assert_error(fd, GP_RPC_INVALID_REQUEST); /* the first one got no answer */
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"hint\",\"params\":{}}");
 	await_counter(client, "hints", 2);
-	close(fd);
-	gp_client_close(client);
 }
 
 WORLD_TEST(hints_that_were_sent_before_leaving_count)
@@ -141,10 +130,9 @@ WORLD_TEST(hints_that_were_sent_before_leaving_count)
 
 	for (unsigned i = 0; i < 300; i++) /* more than are taken in one turn, and than the burst */
 		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}");
-	close(fd);
+	raw_close(fd);
 	await_counter(client, "hints", 300);
 	await_counter(client, "gone", 1);
-	gp_client_close(client);
 }
 
 WORLD_TEST(the_hint_socket_takes_hints_only)
@@ -155,7 +143,6 @@ WORLD_TEST(the_hint_socket_takes_hints_only)
 	assert_error(fd, GP_RPC_UNKNOWN_METHOD);
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hint\"}");
 	raw_hear_result(fd, 2);
-	close(fd);
 }
 
 WORLD_TEST(half_a_connection_is_still_answered)
@@ -171,7 +158,6 @@ WORLD_TEST(half_a_connection_is_still_answered)
 	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
 	raw_hear_result(fd, 1);
 	raw_hear_end(fd);
-	gp_client_close(other);
 }
 
 WORLD_TEST(events_go_to_those_who_want_them)
@@ -195,8 +181,6 @@ WORLD_TEST(events_go_to_those_who_want_them)
 	}
 	assert_int_equal(gp_client_next(wants, 0, &event, &err), -EAGAIN);
 	assert_int_equal(gp_client_next(other, 0, &event, &err), -EAGAIN);
-	gp_client_close(wants);
-	gp_client_close(other);
 }
 
 WORLD_TEST(a_call_that_takes_too_long_ends)
@@ -207,7 +191,6 @@ WORLD_TEST(a_call_that_takes_too_long_ends)
 	gp_client_set_timeout(client, 50);
 	assert_int_equal(gp_client_call(client, "keep", NULL, NULL, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "does not answer"));
-	gp_client_close(client);
 }
 
 /* Waits for the next answer as a polling client does. */
@@ -253,8 +236,6 @@ WORLD_TEST(who_does_not_wait_is_answered_in_any_order)
 	answer = next_answer(client);
 	assert_int_equal(answer.id, kept);
 	json_object_put(answer.result);
-	gp_client_close(client);
-	gp_client_close(other);
 }
 
 TEST(who_does_not_wait_is_told_at_once_that_nobody_is_there)

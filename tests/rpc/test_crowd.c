@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 200 clients at once: each gets its own answers and all events that it asked for. */
 #include "support/test.h"
-
-/* after those it needs */
-
 #include "rpc_world.h"
 
 #define CLIENTS 200
@@ -67,8 +64,6 @@ WORLD_TEST(two_hundred_clients_get_their_own_answers)
 	}
 	assert_int_equal(answered, CLIENTS * ROUNDS);
 	bystander_stop(&beside);
-	for (unsigned i = 0; i < CLIENTS; i++)
-		gp_client_close(client[i]);
 }
 
 WORLD_TEST(two_hundred_subscribers_hear_everything)
@@ -92,9 +87,8 @@ WORLD_TEST(two_hundred_subscribers_hear_everything)
 					 n % 5);
 			json_object_put(event);
 		}
-		gp_client_close(client[i]);
+		client_close(client[i]);
 	}
 	assert_int_equal(ask_counter(speaker, "sent"), 5 * ROUNDS * CLIENTS);
 	assert_int_equal(ask_counter(speaker, "lost"), 0);
-	gp_client_close(speaker);
 }

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-/* after those it needs */
+
 #include "rpc_world.h"
 
 #define KEEP "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"keep\"}"
@@ -18,11 +18,10 @@ WORLD_TEST(an_answer_for_a_client_that_has_gone_is_dropped)
 	raw_say(fd, KEEP);
 	raw_say(fd, KEEP);
 	await_counter(other, "kept", 2);
-	close(fd);
+	raw_close(fd);
 	await_counter(other, "gone", 1);
 	json_object_put(ask(other, "let_go", object("{\"count\":2}")));
 	assert_int_equal(ask_counter(other, "clients"), 1);
-	gp_client_close(other);
 }
 
 WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing)
@@ -33,12 +32,11 @@ WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing)
 	for (unsigned i = 0; i < 20; i++) /* more than may be open: the rest is not read yet */
 		raw_say(fd, KEEP);
 	await_counter(other, "kept", 16);
-	close(fd);
+	raw_close(fd);
 	assert_sleeps(other);
 	json_object_put(ask(other, "let_go", object("{\"count\":16}")));
 	await_counter(other, "kept", 4); /* said before it left */
 	await_counter(other, "gone", 1);
-	gp_client_close(other);
 }
 
 WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
@@ -53,11 +51,10 @@ WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
 			    "{\"bits\":1}}");
 		raw_send(fd, "{\"jsonrpc\"", 10);
 		raw_hear_result(fd, 1);
-		close(fd);
+		raw_close(fd);
 	}
 	await_counter(other, "gone", 50);
 	await_files(before);
-	gp_client_close(other);
 }
 
 TEST(when_the_server_ends_open_calls_fail)
@@ -81,7 +78,7 @@ TEST(when_the_server_ends_open_calls_fail)
 		json_object_put(json);
 	}
 	raw_hear_end(fd);
-	gp_client_close(other);
+	client_close(other);
 	await_files(before);
 }
 
@@ -99,7 +96,7 @@ TEST(a_client_hears_that_the_server_has_gone)
 	err = (struct gp_error){0};
 	assert_int_equal(gp_client_call(client, "echo", NULL, NULL, &err), -ECONNRESET);
 	assert_true(strlen(err.text) > 5);
-	gp_client_close(client);
+	client_close(client);
 }
 
 static int listen_at(const char *path)
@@ -128,10 +125,10 @@ TEST(a_socket_that_nobody_answers_is_replaced)
 	struct stat s;
 
 	place(&w);
-	close(listen_at(w.path));
+	raw_close(listen_at(w.path));
 	assert_int_equal(stat(w.path, &s), 0);
 	world_start(&w);
-	gp_client_close(client_of(&w));
+	client_close(client_of(&w));
 	assert_int_equal(stat(w.path, &s), 0);
 	assert_int_equal(s.st_mode & 0777, 0600);
 	assert_int_equal(stat(w.hint_path, &s), 0);
@@ -152,9 +149,9 @@ WORLD_TEST(a_socket_that_somebody_answers_is_left_alone)
 	assert_int_equal(world_try_start(&second), -EADDRINUSE);
 	assert_non_null(strstr(second.err.text, "another daemon answers"));
 	pthread_join(second.thread, NULL);
-	close(second.stop);
-	close(second.gate);
-	gp_client_close(client_of(w));
+	raw_close(second.stop);
+	raw_close(second.gate);
+	client_close(client_of(w));
 	assert_int_equal(access(second.hint_path, F_OK), -1);
 }
 
@@ -166,15 +163,15 @@ TEST(a_file_that_is_no_socket_is_left_alone)
 	place(&w);
 	fd = open(w.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_return_code(fd, errno);
-	close(fd);
+	raw_close(fd);
 	assert_int_equal(world_try_start(&w), -EADDRINUSE);
 	assert_non_null(strstr(w.err.text, "is not a socket"));
 	pthread_join(w.thread, NULL);
 	assert_int_equal(access(w.path, F_OK), 0);
 	unlink(w.path);
 	rmdir(w.folder);
-	close(w.stop);
-	close(w.gate);
+	raw_close(w.stop);
+	raw_close(w.gate);
 }
 
 TEST(a_socket_that_was_handed_in_is_used_and_stays)
@@ -185,7 +182,7 @@ TEST(a_socket_that_was_handed_in_is_used_and_stays)
 	place(&w);
 	w.fd = listen_at(w.path);
 	world_start(&w);
-	gp_client_close(client_of(&w));
+	client_close(client_of(&w));
 	world_stop(&w);
 	assert_int_equal(stat(w.path, &s), 0);
 	unlink(w.path);
@@ -210,8 +207,8 @@ TEST(only_a_unix_socket_that_listens_may_be_handed_in)
 		assert_int_equal(world_try_start(&w), -EINVAL);
 		assert_non_null(strstr(w.err.text, "is not a listening Unix stream socket"));
 		pthread_join(w.thread, NULL);
-		close(w.stop);
-		close(w.gate);
+		raw_close(w.stop);
+		raw_close(w.gate);
 		rmdir(w.folder);
 		assert_int_equal(fcntl(made[i], F_GETFD), -1); /* taken, and closed */
 	}
@@ -229,7 +226,6 @@ WORLD_TEST(a_client_hears_why_it_is_cut_off)
 	assert_non_null(strstr(err.text, "too long"));
 	assert_null(event);
 	free(line);
-	gp_client_close(client);
 }
 
 TEST(a_daemon_that_hangs_is_not_waited_for)
@@ -251,9 +247,9 @@ TEST(a_daemon_that_hangs_is_not_waited_for)
 	assert_non_null(strstr(err.text, "does not answer"));
 	unlink(w.path);
 	rmdir(w.folder);
-	close(listener);
+	raw_close(listener);
 	for (; fd > listener; fd--)
-		close(fd);
+		raw_close(fd);
 }
 
 TEST(a_path_that_is_too_long_is_refused)
@@ -265,6 +261,6 @@ TEST(a_path_that_is_too_long_is_refused)
 	assert_int_equal(world_try_start(&w), -ENAMETOOLONG);
 	assert_non_null(strstr(w.err.text, "too long"));
 	pthread_join(w.thread, NULL);
-	close(w.stop);
-	close(w.gate);
+	raw_close(w.stop);
+	raw_close(w.gate);
 }

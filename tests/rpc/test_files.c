@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-/* after those it needs */
+
 #include "rpc_world.h"
 #include "support/mute_fuse.h"
 
@@ -46,7 +46,7 @@ static void disconnect_crowd(const struct crowd *c)
 {
 	for (unsigned i = 0; i < MANY; i++)
 		if (c->fd[i] >= 0)
-			close(c->fd[i]);
+			raw_close(c->fd[i]);
 	unlink(c->path);
 	rmdir(c->folder);
 }
@@ -64,12 +64,12 @@ static void stop(struct crowd *c)
 {
 	bystander_goes_on(&c->beside, 5);
 	bystander_stop(&c->beside);
-	gp_client_close(c->client);
+	client_close(c->client);
 	disconnect_crowd(c);
 	world_stop(&c->world);
 }
 
-/* A TCP socket with data that its peer does not read. close(2) of it takes an hour. */
+/* A TCP socket with data that its peer does not read. raw_close(2) of it takes an hour. */
 static int lingering(void)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
@@ -96,7 +96,7 @@ static void send_lingering(int to, const char *bytes, int flags)
 	int fd = lingering();
 
 	assert_int_equal(raw_send_files(to, bytes, &fd, 1, flags), 0);
-	close(fd);
+	raw_close(fd);
 }
 
 static void await_with_files(struct crowd *c, unsigned n)
@@ -118,7 +118,7 @@ TEST(a_client_that_sends_files_is_told_so_and_cut_off)
 	raw_send(c.fd[4], ECHO, strlen(ECHO)); /* without files it is served */
 	raw_hear_result(c.fd[4], 1);
 	await_with_files(&c, 4);
-	close(file);
+	raw_close(file);
 	stop(&c);
 }
 
@@ -134,8 +134,8 @@ TEST(a_kernel_with_the_option_refuses_files_of_later_clients)
 	has_option = !getsockopt(fd, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &value, &size);
 	if (has_option)
 		assert_int_equal(raw_send_files(fd, ECHO, &file, 1, 0), -EPERM);
-	close(fd);
-	close(file);
+	raw_close(fd);
+	raw_close(file);
 	stop(&c);
 	if (!has_option)
 		skip();
@@ -149,14 +149,14 @@ TEST(a_file_that_is_slow_to_close_hangs_no_other_client)
 	start(&c);
 	send_lingering(c.fd[0], ECHO, 0); /* in a line */
 	send_lingering(c.fd[1], "half a li", 0);
-	close(c.fd[1]); /* with half a line, by a client that has gone */
+	raw_close(c.fd[1]); /* with half a line, by a client that has gone */
 	c.fd[1] = -1;
 	send_lingering(c.fd[2], "!", MSG_OOB);                  /* as urgent data, before a line */
 	(void)!send(c.fd[2], ECHO, strlen(ECHO), MSG_NOSIGNAL); /* it may be cut off already */
 	raw_send(c.fd[3], KEEP KEEP, 2 * strlen(KEEP));         /* while nothing more is read */
 	await_counter(c.client, "kept", 2);
 	send_lingering(c.fd[3], ECHO, 0);
-	close(c.fd[3]);
+	raw_close(c.fd[3]);
 	c.fd[3] = -1;
 	bystander_goes_on(&c.beside, 20);
 	await_with_files(&c, 3);
@@ -182,7 +182,7 @@ TEST(a_client_over_the_limit_hangs_no_other_client)
 	if (gp_client_connect(c.world.hint_path, &client, &err)) /* has its own limit */
 		fail_msg("%s", err.text);
 	json_object_put(ask(client, "hints", NULL));
-	gp_client_close(client);
+	client_close(client);
 	disconnect_crowd(&c);
 	world_stop(&c.world);
 }
@@ -203,12 +203,12 @@ TEST(a_file_of_a_file_system_that_does_not_answer_hangs_no_other_client)
 	mute_fuse_silence(&fuse);
 	assert_int_equal(raw_send_files(c.fd[0], ECHO, &file, 1, 0), 0);
 	assert_int_equal(raw_send_files(c.fd[1], "half", &file, 1, 0), 0);
-	close(c.fd[1]);
+	raw_close(c.fd[1]);
 	c.fd[1] = -1;
 	await_with_files(&c, 2);
 	stop(&c);
 	mute_fuse_stop(&fuse);
-	close(file);
+	raw_close(file);
 }
 
 /* The ends of the connection keep each other alive, if one is in a message to the other. */
@@ -219,7 +219,7 @@ TEST(a_client_that_sends_its_own_connection_leaves_no_ghost)
 	start(&c);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(raw_send_files(c.fd[i], "half a li", &c.fd[i], 1, 0), 0);
-		close(c.fd[i]);
+		raw_close(c.fd[i]);
 		c.fd[i] = -1;
 	}
 	await_with_files(&c, 4);
@@ -240,7 +240,7 @@ TEST(a_subscriber_that_sends_its_own_connection_leaves_no_ghost)
 		json_object_put(
 			ask(c.client, "emit", object("{\"bits\":1,\"count\":400,\"bytes\":1000}")));
 	assert_int_equal(raw_send_files(c.fd[0], ECHO, &c.fd[0], 1, 0), 0);
-	close(c.fd[0]);
+	raw_close(c.fd[0]);
 	c.fd[0] = -1;
 	await_with_files(&c, 1);
 	stop(&c);

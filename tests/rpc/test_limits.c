@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-/* after those it needs */
+
 #include "base/clock.h"
 #include "rpc_world.h"
 
@@ -37,8 +37,6 @@ TEST_WITH(who_asks_too_fast_waits_and_loses_nothing, NULL, world_teardown)
 		raw_hear_result(fd, 1);
 	/* 49 after the burst and the first one, 10 ms each. */
 	assert_true(gp_monotonic_ns() - begin_ns >= 480 * GP_NS_PER_MS);
-	close(fd);
-	close(other);
 }
 
 TEST_WITH(long_lines_count_for_more, NULL, world_teardown)
@@ -58,7 +56,6 @@ TEST_WITH(long_lines_count_for_more, NULL, world_teardown)
 	/* Three times eleven lines' worth, less the burst. */
 	assert_true(gp_monotonic_ns() - begin_ns >= 300 * GP_NS_PER_MS);
 	free(line);
-	close(fd);
 }
 
 WORLD_TEST(a_flood_slows_nobody_else)
@@ -79,7 +76,7 @@ WORLD_TEST(a_flood_slows_nobody_else)
 		bystander_goes_on(&beside, 5);
 	}
 	for (unsigned i = 0; i < 8; i++)
-		close(flood[i]);
+		raw_close(flood[i]);
 	bystander_stop(&beside);
 }
 
@@ -104,12 +101,9 @@ WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 	json_object_put(json);
 	for (unsigned i = 0; i < 150; i++)
 		raw_hear_result(much, 2);
-	close(stalls);
-	close(much);
-	close(little);
 }
 
-/* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
+/* 48 clients with 24 lines of 2 ms each: sources with a higher priority do not wait for a round. */
 WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 {
 	int stalls = raw_connect(w->path), fd[48];
@@ -128,13 +122,11 @@ WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 	for (unsigned i = 0; i < 48; i++) {
 		for (unsigned n = 1; n <= 24; n++)
 			raw_hear_result(fd[i], 1);
-		close(fd[i]);
+		raw_close(fd[i]);
 	}
 	most = ask(client, "most_toils", NULL);
 	assert_in_range(json_object_get_int(most), 1, 40); /* a round has 8 of each client */
 	json_object_put(most);
-	gp_client_close(client);
-	close(stalls);
 }
 
 TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
@@ -154,8 +146,6 @@ TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
 	raw_hear_result(fd, 5);
 	raw_hear_result(fd, 1);
 	await_counter(other, "kept", 1);
-	close(fd);
-	gp_client_close(other);
 }
 
 /* How many events came, and how many it says were lost: just there where they are missing. */
@@ -203,8 +193,6 @@ WORLD_TEST(a_slow_reader_loses_events_and_is_told)
 	read_events(slow, 1000, 50, &came, &lost);
 	assert_int_equal(lost, 0);
 	bystander_stop(&beside);
-	gp_client_close(slow);
-	gp_client_close(quick);
 }
 
 WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
@@ -219,8 +207,6 @@ WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 	assert_in_range(ask_counter(other, "output"), 0, 400000);
 	for (unsigned i = 0; i < 100; i++) /* and when it reads, gets all of them */
 		raw_hear_result(fd, 1);
-	close(fd);
-	gp_client_close(other);
 }
 
 WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
@@ -232,7 +218,6 @@ WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 		    "{\"bytes\":4000000}}");
 	raw_hear_end(fd);
 	assert_int_equal(ask_counter(other, "cut_off"), 1);
-	gp_client_close(other);
 }
 
 TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
@@ -250,12 +235,10 @@ TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
 	fd = raw_connect(w->hint_path); /* counts its own */
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hint\"}");
 	raw_hear_result(fd, 1);
-	close(fd);
-	gp_client_close(client[3]);
+	raw_close(fd);
+	client_close(client[3]);
 	await_counter(client[0], "gone", 1);
 	client[3] = client_of(w);
-	for (unsigned i = 0; i < 4; i++)
-		gp_client_close(client[i]);
 }
 
 /* As the users `first` to `last` in turn: how many of `n` connections are served. */
@@ -324,7 +307,6 @@ TEST_WITH(a_user_has_a_limit_and_root_is_let_in, NULL, world_teardown)
 	struct world *w = with_limits(
 		state, (struct gp_rpc_limits){.clients = 8, .reserved = 2, .per_user = 3});
 	struct gp_client *client;
-	int fd[5];
 
 	if (geteuid())
 		skip();
@@ -334,14 +316,11 @@ TEST_WITH(a_user_has_a_limit_and_root_is_let_in, NULL, world_teardown)
 	client = client_of(w);
 	await_counter(client, "gone", 3);
 	for (unsigned i = 0; i < 5; i++)
-		fd[i] = raw_connect(w->path); /* with the first one 6 of 8: the rest is reserved */
+		raw_connect(w->path); /* with the first one 6 of 8: the rest is reserved */
 	await_counter(client, "clients", 6);
 	assert_int_equal(served_as_nobody(w->path, 1), 0);
-	gp_client_close(client);
+	client_close(client);
 	client = client_of(w);
-	gp_client_close(client);
-	for (unsigned i = 0; i < 5; i++)
-		close(fd[i]);
 }
 
 TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
@@ -362,8 +341,6 @@ TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
 	raw_hear_end(idle); /* another second later */
 	assert_int_equal(recv(listens, &byte, 1, MSG_DONTWAIT), -1);
 	assert_int_equal(recv(waits, &byte, 1, MSG_DONTWAIT), -1);
-	close(listens);
-	close(waits);
 }
 
 WORLD_TEST(without_files_left_it_waits_and_goes_on)
@@ -375,7 +352,7 @@ WORLD_TEST(without_files_left_it_waits_and_goes_on)
 	raw_send(fd, ECHO, strlen(ECHO));
 	raw_hear_result(fd, 1);
 	waiting = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	close(waiting); /* the number that a connection would get next */
+	raw_close(waiting); /* the number that a connection would get next */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	tight = old;
 	tight.rlim_cur = (rlim_t)waiting + 1;
@@ -386,7 +363,4 @@ WORLD_TEST(without_files_left_it_waits_and_goes_on)
 	json_object_put(ask(client, "echo", NULL));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	raw_hear_result(waiting, 1);
-	close(waiting);
-	close(fd);
-	gp_client_close(client);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that are other users, or in other pid namespaces, and older kernels. */
-#include "support/test.h"
+#include "support/process.h"
 
 #include <grp.h>
 #include <linux/filter.h>
@@ -10,10 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-/* after those it needs */
-#include "targets.h"
 
-#define NOBODY 65534
+#include "targets.h"
 
 /* In a child, where an assertion would go on with the next test. */
 #define CHECK(condition)                                                                \
@@ -49,10 +47,10 @@ WORLD_TEST(the_kernel_says_who_asks)
 		struct gp_client *client;
 		struct gp_error err = {0};
 
-		CHECK(!setgroups(3, groups) && !setgid(NOBODY) && !setuid(NOBODY));
+		CHECK(!setgroups(3, groups) && !setgid(TEST_NOBODY) && !setuid(TEST_NOBODY));
 		CHECK(!gp_client_connect(w->path, &client, &err));
 		CHECK(!ask_target(client, NULL, &result, &err));
-		CHECK(number(result, "uid") == NOBODY && number(result, "groups") == 3);
+		CHECK(number(result, "uid") == TEST_NOBODY && number(result, "groups") == 3);
 		CHECK(number(result, "pid") == (uint64_t)getpid());
 		_exit(0);
 	}
@@ -127,7 +125,7 @@ TEST(a_process_that_the_server_cannot_see_is_refused)
 		pid_t inside;
 		int status;
 
-		close(done[1]);
+		raw_close(done[1]);
 		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
 			_exit(77);
 		inside = fork();
@@ -136,16 +134,16 @@ TEST(a_process_that_the_server_cannot_see_is_refused)
 		CHECK(waitpid(inside, &status, 0) == inside);
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
-	close(ready[1]);
-	close(done[0]);
+	raw_close(ready[1]);
+	raw_close(done[0]);
 	if (read(ready[0], w.path, sizeof w.path) == sizeof w.path) {
 		client = client_of(&w);
 		assert_refused(client, object("{\"self\":true}"), -EPERM, "cannot be identified");
 		assert_refused(client, by_pid(1, 0), -EPERM, "cannot be identified");
-		gp_client_close(client);
+		client_close(client);
 	}
-	close(ready[0]);
-	close(done[1]);
+	raw_close(ready[0]);
+	raw_close(done[1]);
 	assert_child_ends_well(pid);
 }
 
@@ -183,7 +181,7 @@ TEST(an_older_kernel_knows_who_connected_too)
 		CHECK(!ask_target(client, NULL, &result, &err));
 		CHECK(number(result, "pid") == (uint64_t)getpid());
 		CHECK(number(result, "start_time") == gp_process_start_time(getpid()));
-		gp_client_close(client);
+		client_close(client);
 		world_stop(&w);
 		_exit(0);
 	}

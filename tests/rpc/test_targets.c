@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-/* after those it needs */
+
 #include "targets.h"
 
 /* A child that does nothing; ended and forgotten by `end`. */
@@ -35,7 +35,6 @@ WORLD_TEST(self_is_who_connected)
 
 	assert_taken(client, NULL, getpid());
 	assert_taken(client, object("{\"self\":true}"), getpid());
-	gp_client_close(client);
 }
 
 WORLD_TEST(a_process_that_has_ended_is_refused)
@@ -51,8 +50,6 @@ WORLD_TEST(a_process_that_has_ended_is_refused)
 	assert_refused(client, by_pid(pid, 0), -ESRCH, "has ended"); /* a zombie */
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_refused(client, by_pid(pid, 0), -ESRCH, "has ended");
-	close(fd);
-	gp_client_close(client);
 }
 
 WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
@@ -68,7 +65,6 @@ WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
 	end(pid);
 	assert_refused(client, by_pid(pid, start_time), -ESRCH, "has ended");
 	assert_refused(client, by_pid(pid, 0), -ESRCH, "has ended");
-	gp_client_close(client);
 }
 
 struct idler {
@@ -99,7 +95,6 @@ WORLD_TEST(a_thread_is_not_a_process)
 	pthread_barrier_wait(&thread.turn);
 	pthread_join(id, NULL);
 	pthread_barrier_destroy(&thread.turn);
-	gp_client_close(client);
 }
 
 WORLD_TEST(what_names_no_process_is_refused)
@@ -127,7 +122,6 @@ WORLD_TEST(what_names_no_process_is_refused)
 		assert_refused(client, object(bad[i]), -EINVAL, "");
 	assert_refused(client, object("{\"pidd\":1}"), -EINVAL, "perhaps 'pid");
 	assert_refused(client, json_object_new_int(1), -EINVAL, "must be an object");
-	gp_client_close(client);
 }
 
 /* A child with a pid of our choice; -1: the pid is in use. */
@@ -166,5 +160,4 @@ WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process)
 	assert_refused(client, by_pid(old, start_time), -ESRCH, "its pid was reused");
 	assert_taken(client, by_pid(again, 0), again);
 	end(again);
-	gp_client_close(client);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines, JSON, UTF-8, parameters and names of errors, without a socket. */
 #include "support/test.h"
-
-/* after those it needs */
-
 #include "base/rng.h"
 #include "rpc/params.h"
 #include "rpc_world.h"

@@ -1,43 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simgpu_world.h"
 
-pid_t world_spawn(char *const argv[])
-{
-	int out[2];
-	char line[8] = "";
-	pid_t pid;
+static struct gp_gpu *opened[4];
 
-	assert_int_equal(pipe(out), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out[1], STDOUT_FILENO);
-		close(out[0]);
-		close(out[1]);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	close(out[1]);
-	assert_int_equal(read(out[0], line, 6), 6);
+pid_t world_spawn(const char *const *argv)
+{
+	struct test_child child;
+	char line[8] = "";
+
+	test_spawn(&child, argv);
+	assert_true(child.pid >= 0);
+	assert_int_equal(read(child.from, line, 6), 6);
 	assert_string_equal(line, "ready\n");
-	/* The pipe stays open, or its last words would be its death: it ends with the test. */
-	return pid;
+	/* The pipes stay open, or its last words would be its death: they end with the test. */
+	return child.pid;
 }
 
 void world_start_server(struct world *w, const char *model, const char *activity,
 			const char *devices)
 {
-	char *argv[] = {(char *)(uintptr_t)SIMGPU,
-			(char *)(uintptr_t) "--device",
-			(char *)(uintptr_t)model,
-			(char *)(uintptr_t) "--activity",
-			(char *)(uintptr_t)activity,
-			(char *)(uintptr_t) "--devices",
-			(char *)(uintptr_t)devices,
-			(char *)(uintptr_t) "--socket",
-			w->path,
-			NULL};
+	const char *argv[] = {SIMGPU,      "--device", model,      "--activity", activity,
+			      "--devices", devices,    "--socket", w->path,      NULL};
 
 	w->server = world_spawn(argv);
 }
@@ -69,6 +52,9 @@ void world_end(struct world *w)
 	static const char *const files[] = {"socket", "undo"};
 	char path[96];
 
+	for (unsigned i = 0; i < sizeof opened / sizeof *opened; i++)
+		if (opened[i])
+			world_close(opened[i]);
 	for (unsigned i = 0; i < w->nprograms; i++)
 		world_kill(&w->program[i], SIGKILL);
 	world_kill(&w->server, SIGKILL);
@@ -81,26 +67,55 @@ void world_end(struct world *w)
 
 pid_t world_load(struct world *w, const char *kernel, const char *name)
 {
-	char *argv[] = {(char *)(uintptr_t)GPREEMPT,
-			(char *)(uintptr_t) "simload",
-			(char *)(uintptr_t) "--kernel",
-			(char *)(uintptr_t)kernel,
-			(char *)(uintptr_t) "--name",
-			(char *)(uintptr_t)name,
-			(char *)(uintptr_t) "--memory",
-			(char *)(uintptr_t) "12",
-			NULL};
+	const char *argv[] = {GPREEMPT, "simload",  "--kernel", kernel, "--name",
+			      name,     "--memory", "12",       NULL};
 
 	assert_true(w->nprograms < WORLD_PROGRAMS);
 	return w->program[w->nprograms++] = world_spawn(argv);
 }
 
+int world_set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof *w);
+
+	*state = w;
+	if (!w)
+		return -1;
+	world_begin(w, "h200", "events");
+	return 0;
+}
+
+int world_tear_down(void **state)
+{
+	world_end(*state);
+	free(*state);
+	return 0;
+}
+
 struct gp_gpu *world_open(unsigned index)
 {
 	struct gp_gpu *gpu = NULL;
+	unsigned i = 0;
 
 	assert_int_equal(gp_simgpu_ops.open(index, 0, &gpu), 0);
+	while (opened[i])
+		assert_in_range(++i, 1, sizeof opened / sizeof *opened - 1);
+	opened[i] = gpu;
 	return gpu;
+}
+
+void world_close(struct gp_gpu *gpu)
+{
+	for (unsigned i = 0; i < sizeof opened / sizeof *opened; i++)
+		if (opened[i] == gpu)
+			opened[i] = NULL;
+	gpu->ops->close(gpu);
+}
+
+struct gp_gpu *world_train(struct world *w)
+{
+	world_load(w, "10ms", "train");
+	return world_open(0);
 }
 
 uint32_t world_attach(struct gp_gpu *gpu, pid_t pid)

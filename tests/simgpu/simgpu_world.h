@@ -7,7 +7,7 @@
 #ifndef TESTS_SIMGPU_SIMGPU_WORLD_H
 #define TESTS_SIMGPU_SIMGPU_WORLD_H
 
-#include "support/test.h"
+#include "support/process.h"
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -41,18 +41,10 @@ static inline void pause_shortly(void)
 }
 
 /* Waits until an expression is true. */
-#define WAIT_FOR(condition)                                             \
-	do {                                                            \
-		uint64_t until_ns_ = now() + PATIENCE_NS;               \
-		while (!(condition)) {                                  \
-			if (now() > until_ns_)                          \
-				fail_msg("never came: %s", #condition); \
-			pause_shortly();                                \
-		}                                                       \
-	} while (0)
+#define WAIT_FOR(condition) TEST_WAIT_S(PATIENCE_NS / GP_NS_PER_S, condition)
 
-/* Starts a program whose first line is `ready`, and waits for that. Dies with the test. */
-pid_t world_spawn(char *const argv[]);
+/* Starts a program and waits for its first line, `ready`. The program dies with the test. */
+pid_t world_spawn(const char *const *argv);
 void world_start_server(struct world *w, const char *model, const char *activity,
 			const char *devices);
 void world_begin(struct world *w, const char *model, const char *activity);
@@ -62,9 +54,20 @@ void world_end(struct world *w);
 /* A closed loop of kernels; its pid. */
 pid_t world_load(struct world *w, const char *kernel, const char *name);
 
+/* A test on two simulated H200 that report all activity. */
+int world_set_up(void **state);
+int world_tear_down(void **state);
+
+#define SIM_TEST(f) TEST_IN(struct world, f, world_set_up, world_tear_down)
+
 /* The back end. */
 
+/* What is open at the end of the world is closed then. */
 struct gp_gpu *world_open(unsigned index);
+void world_close(struct gp_gpu *gpu);
+
+/* Starts a program called `train` and opens the first device. */
+struct gp_gpu *world_train(struct world *w);
 uint32_t world_attach(struct gp_gpu *gpu, pid_t pid);
 struct gp_observation world_look(struct gp_gpu *gpu, uint32_t handle);
 

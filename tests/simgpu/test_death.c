@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever dies: what was held stays held until its record puts it back, and a device whose server
- * is gone says so at once. */
+/* Deaths: a held task stays held until its record is replayed, and a device without its server
+ * reports that at once. */
 #include "simgpu_world.h"
 
 #include "hold/replay.h"
@@ -33,18 +33,16 @@ static void hold_and_die(pid_t program, struct gp_undo *undo)
 	close(done[1]);
 }
 
-TEST(what_a_dead_controller_held_stays_held_until_its_record)
+SIM_TEST(what_a_dead_controller_held_stays_held_until_its_record)
 {
 	struct gp_undo undo, other;
-	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	hold_and_die(w.program[0], &undo);
+	world_load(w, "10ms", "train");
+	hold_and_die(w->program[0], &undo);
 	gpu = world_open(0);
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	assert_true(world_look(gpu, handle).held);
 	assert_int_equal(world_look(gpu, handle).slice_us, 1);
 	assert_false(world_gets_on(gpu, handle));
@@ -57,28 +55,24 @@ TEST(what_a_dead_controller_held_stays_held_until_its_record)
 	other.size--;
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &other, NULL), -EINVAL);
 
-	assert_int_equal(undo.pid, w.program[0]);
+	assert_int_equal(undo.pid, w->program[0]);
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0);
 	assert_false(world_look(gpu, handle).held);
 	assert_int_equal(world_look(gpu, handle).slice_us, 0);
 	WAIT_FOR(world_gets_on(gpu, handle));
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0); /* and again */
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
-TEST(the_next_scheduler_replays_the_record_also_where_sim_is_not_selected)
+SIM_TEST(the_next_scheduler_replays_the_record_also_where_sim_is_not_selected)
 {
 	struct gp_undo_file *file;
 	struct gp_undo undo;
-	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 	pid_t pid;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	hold_and_die(w.program[0], &undo);
+	world_load(w, "10ms", "train");
+	hold_and_die(w->program[0], &undo);
 	assert_int_equal(gp_undo_open(&file, true, NULL), 0);
 	pid = fork(); /* the owner of the record, dead by then */
 	if (!pid)
@@ -86,46 +80,39 @@ TEST(the_next_scheduler_replays_the_record_also_where_sim_is_not_selected)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	unsetenv("GPREEMPT_GPU");
 	gpu = world_open(0);
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	assert_true(world_look(gpu, handle).held);
 	gp_records_replay_dead(file);
 	assert_false(world_look(gpu, handle).held);
-	gpu->ops->close(gpu);
+	world_close(gpu);
 	gp_undo_close(file);
-	world_end(&w);
 }
 
-TEST(release_process_needs_no_record)
+SIM_TEST(release_process_needs_no_record)
 {
 	struct gp_undo undo;
-	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	hold_and_die(w.program[0], &undo);
+	world_load(w, "10ms", "train");
+	hold_and_die(w->program[0], &undo);
 	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, getpid(), NULL), -ENODEV);
-	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, w.program[0], NULL), 1);
+	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL), 1);
 	gpu = world_open(0);
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	assert_false(world_look(gpu, handle).held);
 	assert_int_equal(world_look(gpu, handle).slice_us, 0);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
 /* All packets of a dead controller come before those of the undoing process. */
-TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
+SIM_TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 {
 	struct gp_undo undo;
-	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 	int done[2], status;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
+	world_load(w, "10ms", "train");
 	assert_int_equal(pipe(done), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		pid_t pid = fork();
@@ -134,7 +121,7 @@ TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 			struct gp_action a;
 
 			gpu = world_open(0);
-			a = (struct gp_action){.handle = world_attach(gpu, w.program[0])};
+			a = (struct gp_action){.handle = world_attach(gpu, w->program[0])};
 			if (gp_gpu_undo_record(gpu, a.handle, &undo))
 				_exit(1);
 			for (unsigned k = 0; k < 50; k++)
@@ -147,38 +134,33 @@ TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0);
 		gpu = world_open(0);
-		handle = world_attach(gpu, w.program[0]);
+		handle = world_attach(gpu, w->program[0]);
 		assert_false(world_look(gpu, handle).under_way);
 		assert_false(world_look(gpu, handle).held);
-		gpu->ops->close(gpu);
+		world_close(gpu);
 	}
 	close(done[0]);
 	close(done[1]);
-	world_end(&w);
 }
 
-TEST(a_lost_server_is_a_lost_gpu)
+SIM_TEST(a_lost_server_is_a_lost_gpu)
 {
 	struct gp_observation o = {0};
 	struct gp_action a = {0};
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	struct gp_undo undo;
-	struct world w;
-	struct gp_gpu *gpu;
+	struct gp_gpu *gpu = world_train(w);
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	gpu = world_open(0);
-	a.handle = o.handle = world_attach(gpu, w.program[0]);
+	a.handle = o.handle = world_attach(gpu, w->program[0]);
 	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
 	world_act(gpu, a.handle, GP_SIMGPU_HOLD, 0);
-	world_kill(&w.server, SIGKILL);
+	world_kill(&w->server, SIGKILL);
 	assert_int_equal(gp_gpu_observe(gpu, now(), &o, 1), -EIO);
 	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 0);
 	assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
 	assert_int_equal(a.status, -EIO);
-	assert_int_equal(gp_gpu_find(gpu, w.program[0], &seen, &err), -EIO);
+	assert_int_equal(gp_gpu_find(gpu, w->program[0], &seen, &err), -EIO);
 	err = (struct gp_error){0};
 	gp_gpu_why(gpu, a.handle, &err);
 	assert_non_null(strstr(err.text, "is gone"));
@@ -186,46 +168,39 @@ TEST(a_lost_server_is_a_lost_gpu)
 	/* What it held is gone with it. */
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gp_gpu_detach(gpu, a.handle);
-	gpu->ops->close(gpu);
+	world_close(gpu);
 
 	/* A new server has no state of the old one. */
-	world_start_server(&w, "h200", "events", "1");
+	world_start_server(w, "h200", "events", "1");
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gpu = world_open(0);
 	assert_int_equal(world_count(gpu), 0);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
-TEST(a_program_whose_gpu_is_gone_says_so)
+SIM_TEST(a_program_whose_gpu_is_gone_says_so)
 {
-	struct world w;
 	int status;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	world_kill(&w.server, SIGKILL);
-	assert_int_equal(waitpid(w.program[0], &status, 0), w.program[0]);
+	world_load(w, "10ms", "train");
+	world_kill(&w->server, SIGKILL);
+	assert_int_equal(waitpid(w->program[0], &status, 0), w->program[0]);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-	w.program[0] = 0;
-	world_end(&w);
+	w->program[0] = 0;
 }
 
-TEST(a_held_program_that_dies_leaves_nothing)
+SIM_TEST(a_held_program_that_dies_leaves_nothing)
 {
 	struct gp_action a = {0};
 	struct gp_undo undo;
-	struct world w;
 	struct gp_gpu *gpu;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	world_load(&w, "10ms", "other");
+	world_load(w, "10ms", "train");
+	world_load(w, "10ms", "other");
 	gpu = world_open(0);
-	a.handle = world_attach(gpu, w.program[0]);
+	a.handle = world_attach(gpu, w->program[0]);
 	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
 	world_act(gpu, a.handle, GP_SIMGPU_HOLD, 0);
-	world_kill(&w.program[0], SIGKILL);
+	world_kill(&w->program[0], SIGKILL);
 	WAIT_FOR(world_count(gpu) == 1);
 	assert_int_equal(world_look(gpu, a.handle).known, 0);
 	assert_int_equal(world_look(gpu, a.handle).failed, -ESRCH);
@@ -234,9 +209,7 @@ TEST(a_held_program_that_dies_leaves_nothing)
 	WAIT_FOR(!world_look(gpu, a.handle).under_way);
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gp_gpu_detach(gpu, a.handle);
-	a.handle = world_attach(gpu, w.program[1]);
+	a.handle = world_attach(gpu, w->program[1]);
 	assert_false(world_look(gpu, a.handle).held);
 	WAIT_FOR(world_gets_on(gpu, a.handle));
-	gpu->ops->close(gpu);
-	world_end(&w);
 }

@@ -2,22 +2,20 @@
 /* A process with a context is found until it ends; more contexts than fit are refused. */
 #include "simgpu_world.h"
 
-TEST(a_program_is_found_as_what_it_is)
+SIM_TEST(a_program_is_found_as_what_it_is)
 {
-	struct world w;
 	struct gp_seen seen = {0};
 	struct gp_queue queue = {0};
 	struct gp_gpu *gpu;
 	pid_t pid;
 
-	world_begin(&w, "h200", "events");
 	assert_int_equal(gp_simgpu_ops.probe(), 2);
 	gpu = world_open(0);
 	assert_string_equal(gpu->info.name, "simulated H200 #0");
 	assert_int_equal(gpu->info.caps,
 			 GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(world_count(gpu), 0);
-	pid = world_load(&w, "10ms", "train");
+	pid = world_load(w, "10ms", "train");
 	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 1);
 	assert_int_equal(seen.pid, pid);
 	assert_int_equal(seen.start_time, gp_process_start_time(pid));
@@ -28,25 +26,18 @@ TEST(a_program_is_found_as_what_it_is)
 	assert_false(queue.held);
 	assert_int_equal(gp_gpu_find(gpu, getpid(), &seen, NULL), -ENODEV);
 	assert_int_equal(gp_gpu_find(gpu, 0x3fffff, &seen, NULL), -ESRCH);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
-TEST(it_is_on_its_own_device_only)
+SIM_TEST(it_is_on_its_own_device_only)
 {
-	struct world w;
 	struct gp_gpu *gpu, *other;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
+	world_load(w, "10ms", "train");
 	gpu = world_open(0);
 	other = world_open(1);
 	assert_int_equal(world_count(gpu), 1);
 	assert_int_equal(world_count(other), 0);
 	assert_int_equal(gp_simgpu_ops.open(2, 0, &(struct gp_gpu *){NULL}), -ENODEV);
-	gpu->ops->close(gpu);
-	other->ops->close(other);
-	world_end(&w);
 }
 
 TEST(coming_and_going_is_news)
@@ -69,28 +60,23 @@ TEST(coming_and_going_is_news)
 	world_load(&w, "10ms", "second");
 	assert_int_equal(gp_gpu_scan(gpu, now(), &second, 1), 1);
 	assert_int_not_equal(first.key, second.key);
-	gpu->ops->close(gpu);
+	world_close(gpu);
 	world_end(&w);
 }
 
-TEST(who_is_welcome_can_be_seen_at_once)
+SIM_TEST(who_is_welcome_can_be_seen_at_once)
 {
-	struct world w;
-	struct gp_gpu *gpu;
+	struct gp_gpu *gpu = world_open(0);
 
-	world_begin(&w, "h200", "events");
-	gpu = world_open(0);
 	for (unsigned i = 0; i < 200; i++) {
 		struct gp_simgpu_hello hello = {.name = "me"};
-		int fd = gp_simgpu_join(w.path, &hello, NULL);
+		int fd = gp_simgpu_join(w->path, &hello, NULL);
 
 		assert_true(fd >= 0);
 		assert_int_equal(world_count(gpu), 1);
 		close(fd);
 		WAIT_FOR(world_count(gpu) == 0);
 	}
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
 TEST(activity_and_run_time_are_seen)
@@ -116,7 +102,7 @@ TEST(activity_and_run_time_are_seen)
 		assert_int_equal(!!(o.known & GP_KNOWN_RUN), i == 0);
 		if (i == 0)
 			WAIT_FOR(world_gets_on(gpu, handle));
-		gpu->ops->close(gpu);
+		world_close(gpu);
 		world_end(&w);
 	}
 }
@@ -147,7 +133,7 @@ TEST(what_is_not_told_is_not_known)
 		WAIT_FOR(world_look(gpu, handle).known == (always | cases[i].known));
 		if (cases[i].known & GP_KNOWN_RUN)
 			WAIT_FOR(world_look(gpu, handle).run_ns > 0);
-		gpu->ops->close(gpu);
+		world_close(gpu);
 		world_end(&w);
 	}
 }
@@ -171,21 +157,19 @@ static pid_t start_context(const struct world *w, int start, int ready)
 	_exit(9);
 }
 
-TEST(no_more_contexts_than_fit)
+SIM_TEST(no_more_contexts_than_fit)
 {
 	enum { MANY = GP_SIMGPU_CONTEXTS + 1 };
 	static pid_t pid[MANY];
 	int start[2], ready[2], status, refused = 0;
 	struct gp_gpu *gpu;
-	struct world w;
 
-	world_begin(&w, "h200", "events");
 	assert_int_equal(pipe(start), 0);
 	assert_int_equal(pipe(ready), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		char answer;
 
-		pid[i] = start_context(&w, start[0], ready[1]);
+		pid[i] = start_context(w, start[0], ready[1]);
 		assert_true(pid[i] > 0);
 		assert_int_equal(read(ready[0], &answer, 1), 1);
 		assert_int_equal(answer, i < GP_SIMGPU_CONTEXTS ? '.' : 'x');
@@ -199,10 +183,9 @@ TEST(no_more_contexts_than_fit)
 	}
 	assert_int_equal(refused, 1);
 	WAIT_FOR(world_count(gpu) == 0);
-	gpu->ops->close(gpu);
+	world_close(gpu);
 	for (unsigned i = 0; i < 2; i++) {
 		close(start[i]);
 		close(ready[i]);
 	}
-	world_end(&w);
 }

@@ -108,34 +108,36 @@ static void start_liar(struct world *w, enum lie lie, uint64_t seed)
 	}
 }
 
-static void begin(struct world *w)
+/* A world without its server. */
+static int set_up(void **state)
 {
-	world_begin(w, "h200", "events");
-	world_kill(&w->server, SIGTERM);
+	int r = world_set_up(state);
+
+	if (!r)
+		world_kill(&((struct world *)*state)->server, SIGTERM);
+	return r;
 }
 
-TEST(what_is_not_a_gpu_is_not_opened)
-{
-	struct world w;
+#define LIAR_TEST(f) TEST_IN(struct world, f, set_up, world_tear_down)
 
-	begin(&w);
+LIAR_TEST(what_is_not_a_gpu_is_not_opened)
+{
 	for (unsigned lie = LIE_NONE; lie < LIES; lie++) {
 		struct gp_gpu *gpu = NULL;
 		int r;
 
-		start_liar(&w, (enum lie)lie, 0);
+		start_liar(w, (enum lie)lie, 0);
 		r = gp_simgpu_ops.open(0, 0, &gpu);
 		if (lie == LIE_NONE) {
 			assert_int_equal(r, 0); /* otherwise this tests nothing */
-			gpu->ops->close(gpu);
+			world_close(gpu);
 		} else if (lie == LIE_SILENT) {
 			assert_true(r < 0);
 		} else {
 			assert_int_equal(r, -EPROTO);
 		}
-		world_kill(&w.server, SIGKILL);
+		world_kill(&w->server, SIGKILL);
 	}
-	world_end(&w);
 }
 
 static void check_observation(const struct gp_gpu *gpu, const struct gp_observation *o,
@@ -182,32 +184,26 @@ static void use_it(struct gp_gpu *gpu)
 	}
 }
 
-TEST(what_it_says_is_made_harmless)
+LIAR_TEST(what_it_says_is_made_harmless)
 {
-	struct world w;
-
-	begin(&w);
 	for (uint64_t seed = 1; seed < 20; seed++) {
 		struct gp_gpu *gpu = NULL;
 
-		start_liar(&w, LIE_NONE, seed);
+		start_liar(w, LIE_NONE, seed);
 		assert_int_equal(gp_simgpu_ops.open(0, 0, &gpu), 0);
 		use_it(gpu);
-		gpu->ops->close(gpu);
-		world_kill(&w.server, SIGKILL);
+		world_close(gpu);
+		world_kill(&w->server, SIGKILL);
 	}
-	world_end(&w);
 }
 
-TEST(a_run_time_that_falls_is_not_believed)
+LIAR_TEST(a_run_time_that_falls_is_not_believed)
 {
 	struct gp_simgpu_state *s;
 	struct gp_gpu *gpu;
-	struct world w;
 	uint32_t handle = UINT32_MAX;
 	int fd;
 
-	begin(&w);
 	fd = make_state(LIE_NONE, 0);
 	shown_fd = fd;
 	s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -219,7 +215,7 @@ TEST(a_run_time_that_falls_is_not_believed)
 								 .known = GP_KNOWN_RUN,
 								 .run_source = GP_RUN_MEASURED,
 								 .run_ns = 100};
-	start_liar(&w, LIE_NONE, 0);
+	start_liar(w, LIE_NONE, 0);
 	assert_int_equal(gp_simgpu_ops.open(0, 0, &gpu), 0);
 	assert_int_equal(gp_gpu_attach(gpu, 5, &handle), 0);
 	assert_int_equal(world_look(gpu, handle).run_ns, 0);
@@ -229,11 +225,10 @@ TEST(a_run_time_that_falls_is_not_believed)
 	assert_int_equal(world_look(gpu, handle).run_ns, 900);
 	s->place[0].copy[0].run_ns = 1;
 	assert_int_equal(world_look(gpu, handle).run_ns, 900);
-	gpu->ops->close(gpu);
+	world_close(gpu);
 	munmap(s, sizeof *s);
 	close(fd);
 	shown_fd = -1;
-	world_end(&w);
 }
 
 /* The server was not woken for a long time: what it said does not go on for ever. */

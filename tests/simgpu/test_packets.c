@@ -31,23 +31,20 @@ static void expect_thrown_out(int fd, const void *data, size_t size)
 	close(fd);
 }
 
-TEST(wrong_greetings_are_not_answered)
+SIM_TEST(wrong_greetings_are_not_answered)
 {
 	static char large[200000];
 	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_SUBMIT, .version = GP_SIMGPU_VERSION};
-	struct world w;
 
-	world_begin(&w, "h200", "events");
-	expect_thrown_out(connect_plainly(&w), "x", 1);
-	expect_thrown_out(connect_plainly(&w), &hello, sizeof hello);
+	expect_thrown_out(connect_plainly(w), "x", 1);
+	expect_thrown_out(connect_plainly(w), &hello, sizeof hello);
 	hello.kind = GP_SIMGPU_HELLO;
-	expect_thrown_out(connect_plainly(&w), &hello, sizeof hello - 1);
-	expect_thrown_out(connect_plainly(&w), large, sizeof large);
+	expect_thrown_out(connect_plainly(w), &hello, sizeof hello - 1);
+	expect_thrown_out(connect_plainly(w), large, sizeof large);
 	assert_int_equal(gp_simgpu_ops.probe(), 2);
-	world_end(&w);
 }
 
-TEST(refusals_come_with_a_sentence)
+SIM_TEST(refusals_come_with_a_sentence)
 {
 	static const struct {
 		struct gp_simgpu_hello hello;
@@ -69,50 +66,42 @@ TEST(refusals_come_with_a_sentence)
 		 -ENODEV,
 		 "no device"},
 	};
-	struct world w;
 
-	world_begin(&w, "h200", "events");
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct gp_simgpu_hello hello = cases[i].hello;
 		struct gp_simgpu_welcome welcome;
 		struct gp_error err = {0};
 
 		hello.kind = GP_SIMGPU_HELLO;
-		assert_int_equal(gp_simgpu_connect(w.path, &hello, &welcome, NULL, &err),
+		assert_int_equal(gp_simgpu_connect(w->path, &hello, &welcome, NULL, &err),
 				 cases[i].status);
 		assert_non_null(strstr(err.text, cases[i].text));
 	}
-	world_end(&w);
 }
 
-TEST(a_second_context_of_a_process_is_refused)
+SIM_TEST(a_second_context_of_a_process_is_refused)
 {
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_error err = {0};
-	struct world w;
 	int fd;
 
-	world_begin(&w, "h200", "events");
-	fd = gp_simgpu_join(w.path, &hello, NULL);
+	fd = gp_simgpu_join(w->path, &hello, NULL);
 	assert_true(fd >= 0);
-	assert_int_equal(gp_simgpu_join(w.path, &hello, &err), -EBUSY);
+	assert_int_equal(gp_simgpu_join(w->path, &hello, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "already"));
 	hello.device = 1;
-	close(gp_simgpu_join(w.path, &hello, NULL));
+	close(gp_simgpu_join(w->path, &hello, NULL));
 	close(fd);
-	world_end(&w);
 }
 
-TEST(wrong_requests_end_the_program_or_are_refused)
+SIM_TEST(wrong_requests_end_the_program_or_are_refused)
 {
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_simgpu_submit m = {.kind = GP_SIMGPU_SUBMIT, .kernels = 1, .kernel_ns = 0};
 	struct gp_simgpu_done done;
-	struct world w;
 	int fd;
 
-	world_begin(&w, "h200", "events");
-	fd = gp_simgpu_join(w.path, &hello, NULL);
+	fd = gp_simgpu_join(w->path, &hello, NULL);
 	for (unsigned i = 0; i < 3; i++) { /* nothing to do, too long, no kernels */
 		m.kernel_ns = i == 1 ? UINT64_MAX : i;
 		m.kernels = i < 2;
@@ -128,56 +117,46 @@ TEST(wrong_requests_end_the_program_or_are_refused)
 	assert_int_equal(done.tag, GP_SIMGPU_QUEUED);
 	m.kind = GP_SIMGPU_HOLD;
 	expect_thrown_out(fd, &m, sizeof m);
-	world_end(&w);
 }
 
-TEST(who_does_not_read_is_thrown_out_and_others_go_on)
+SIM_TEST(who_does_not_read_is_thrown_out_and_others_go_on)
 {
 	struct gp_simgpu_hello hello = {.name = "deaf"};
 	struct gp_gpu *gpu;
-	struct world w;
 	uint32_t handle;
 	int fd, r = 0;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "1ms", "train");
-	fd = gp_simgpu_join(w.path, &hello, NULL);
+	world_load(w, "1ms", "train");
+	fd = gp_simgpu_join(w->path, &hello, NULL);
 	for (uint64_t until_ns = now() + PATIENCE_NS; r != -EIO && now() < until_ns;)
 		r = gp_simgpu_submit(fd, 1, 1, 0, 0); /* each is refused, and that is said */
 	assert_int_equal(r, -EIO);
 	gpu = world_open(0);
 	WAIT_FOR(world_count(gpu) == 1);
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	WAIT_FOR(world_gets_on(gpu, handle));
 	close(fd);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
 /* A billion kernels a second are more than can be simulated in one. */
-TEST(who_asks_for_too_much_slows_its_own_device_only)
+SIM_TEST(who_asks_for_too_much_slows_its_own_device_only)
 {
 	struct gp_simgpu_hello hello = {.name = "greedy", .device = 1};
 	struct gp_gpu *gpu, *other;
-	struct world w;
 	uint32_t handle;
 	int fd;
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "1ms", "train");
-	fd = gp_simgpu_join(w.path, &hello, NULL);
+	world_load(w, "1ms", "train");
+	fd = gp_simgpu_join(w->path, &hello, NULL);
 	assert_int_equal(gp_simgpu_submit(fd, 1, UINT32_MAX, 1, 0), 0);
 	gpu = world_open(0);
 	other = world_open(1);
 	handle = world_attach(other, getpid());
 	WAIT_FOR(world_gets_on(other, handle));
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	WAIT_FOR(world_gets_on(gpu, handle));
 	close(fd);
 	WAIT_FOR(world_count(other) == 0);
-	gpu->ops->close(gpu);
-	other->ops->close(other);
-	world_end(&w);
 }
 
 static int become_controller(const struct world *w)
@@ -196,39 +175,34 @@ static int become_controller(const struct world *w)
 	return fd;
 }
 
-TEST(wrong_commands_change_nothing)
+SIM_TEST(wrong_commands_change_nothing)
 {
 	static struct gp_simgpu_control m;
-	struct gp_gpu *gpu;
-	struct world w;
-	uint32_t handle;
 	int fd;
+	struct gp_gpu *gpu = world_train(w);
+	uint32_t handle = world_attach(gpu, w->program[0]);
 
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	gpu = world_open(0);
-	handle = world_attach(gpu, w.program[0]);
 	m = (struct gp_simgpu_control){.kind = GP_SIMGPU_HOLD, .count = 2, .serial = 1};
-	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1)); /* count */
+	expect_thrown_out(become_controller(w), &m, GP_SIMGPU_CONTROL_BYTES(1)); /* count */
 	m.count = 0;
-	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_HEAD);
+	expect_thrown_out(become_controller(w), &m, GP_SIMGPU_CONTROL_HEAD);
 	m.count = UINT32_MAX;
-	expect_thrown_out(become_controller(&w), &m, sizeof m);
+	expect_thrown_out(become_controller(w), &m, sizeof m);
 	m.count = 1;
 	m.serial = 2;
-	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
+	expect_thrown_out(become_controller(w), &m, GP_SIMGPU_CONTROL_BYTES(1));
 	m.serial = 1;
 	m.kind = GP_SIMGPU_DONE;
-	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
+	expect_thrown_out(become_controller(w), &m, GP_SIMGPU_CONTROL_BYTES(1));
 	m.kind = GP_SIMGPU_RESTORE + 1;
-	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
+	expect_thrown_out(become_controller(w), &m, GP_SIMGPU_CONTROL_BYTES(1));
 	/* A place that is none, another's key: nothing happens. */
 	m.kind = GP_SIMGPU_HOLD;
 	m.count = 3;
 	m.target[0] = (struct gp_simgpu_target){.slot = UINT32_MAX, .key = 1};
 	m.target[1] = (struct gp_simgpu_target){.slot = 0, .key = 1};
 	m.target[2] = (struct gp_simgpu_target){.slot = 5, .key = 0};
-	fd = become_controller(&w);
+	fd = become_controller(w);
 	assert_int_equal(send(fd, &m, GP_SIMGPU_CONTROL_BYTES(3), MSG_NOSIGNAL),
 			 GP_SIMGPU_CONTROL_BYTES(3));
 	WAIT_FOR(((volatile struct gp_simgpu_state *)(uintptr_t)gp_simclient_of(gpu)->state)
@@ -236,22 +210,17 @@ TEST(wrong_commands_change_nothing)
 	assert_false(world_look(gpu, handle).held);
 	assert_false(world_look(gpu, handle).under_way);
 	close(fd);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
-TEST(silent_strangers_keep_nobody_out)
+SIM_TEST(silent_strangers_keep_nobody_out)
 {
 	enum { SILENT = 200 };
 	static int fd[SILENT];
-	struct world w;
 
-	world_begin(&w, "h200", "events");
 	for (unsigned i = 0; i < SILENT; i++)
-		fd[i] = connect_plainly(&w);
+		fd[i] = connect_plainly(w);
 	assert_int_equal(gp_simgpu_ops.probe(), 2);
 	assert_true(is_closed(fd[0])); /* the first had to go */
 	for (unsigned i = 0; i < SILENT; i++)
 		close(fd[i]);
-	world_end(&w);
 }

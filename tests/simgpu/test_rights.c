@@ -2,8 +2,6 @@
 /* All users may use a simulated GPU; only its owner and root may control it. */
 #include "simgpu_world.h"
 
-#define NOBODY 65534
-
 /* What `f` answers in a process of another user. */
 static int as_nobody(int (*f)(const struct world *w), const struct world *w)
 {
@@ -11,7 +9,7 @@ static int as_nobody(int (*f)(const struct world *w), const struct world *w)
 	pid_t pid = fork();
 
 	if (!pid) {
-		if (setgid(NOBODY) || setuid(NOBODY))
+		if (setgid(TEST_NOBODY) || setuid(TEST_NOBODY))
 			_exit(99);
 		_exit(-f(w));
 	}
@@ -68,51 +66,38 @@ static int hold_as_program(const struct world *w)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -95; /* it was thrown out */
 }
 
-TEST(others_use_it_and_do_not_control_it)
+SIM_TEST(others_use_it_and_do_not_control_it)
 {
-	struct world w;
-	struct gp_gpu *gpu;
+	struct gp_gpu *gpu = world_train(w);
 	uint32_t handle;
 
 	if (geteuid())
 		skip();
-	world_begin(&w, "h200", "events");
-	world_load(&w, "10ms", "train");
-	gpu = world_open(0);
-	handle = world_attach(gpu, w.program[0]);
+	handle = world_attach(gpu, w->program[0]);
 	world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
-	assert_int_equal(as_nobody(control, &w), -EPERM);
-	assert_int_equal(as_nobody(release_train, &w), -EPERM);
-	assert_int_equal(as_nobody(use, &w), 0);
-	assert_int_equal(as_nobody(hold_as_program, &w), 0);
+	assert_int_equal(as_nobody(control, w), -EPERM);
+	assert_int_equal(as_nobody(release_train, w), -EPERM);
+	assert_int_equal(as_nobody(use, w), 0);
+	assert_int_equal(as_nobody(hold_as_program, w), 0);
 	assert_true(world_look(gpu, handle).held);
-	gpu->ops->close(gpu);
-	world_end(&w);
 }
 
-TEST(root_controls_another_users)
+SIM_TEST(root_controls_another_users)
 {
-	char *argv[] = {(char *)(uintptr_t)SIMGPU, (char *)(uintptr_t) "--socket", NULL, NULL};
-	struct gp_gpu *gpu;
-	struct world w;
+	const char *argv[] = {SIMGPU, "--socket", w->path, NULL};
 
 	if (geteuid())
 		skip();
-	world_begin(&w, "h200", "events");
-	world_kill(&w.server, SIGTERM);
+	world_kill(&w->server, SIGTERM);
 	/* The folder belongs to user `nobody` during the start. */
-	assert_int_equal(chown(w.folder, NOBODY, NOBODY), 0);
-	argv[2] = w.path;
-	assert_int_equal(seteuid(NOBODY), 0);
+	assert_int_equal(chown(w->folder, TEST_NOBODY, TEST_NOBODY), 0);
+	assert_int_equal(seteuid(TEST_NOBODY), 0);
 	if (access(SIMGPU, X_OK)) { /* a build folder that others may not enter */
 		assert_int_equal(seteuid(0), 0);
-		world_end(&w);
 		skip();
 	}
-	w.server = world_spawn(argv);
+	w->server = world_spawn(argv);
 	assert_int_equal(seteuid(0), 0);
-	gpu = world_open(0);
-	assert_int_equal(as_nobody(control, &w), 0);
-	gpu->ops->close(gpu);
-	world_end(&w);
+	world_open(0);
+	assert_int_equal(as_nobody(control, w), 0);
 }

@@ -87,13 +87,8 @@ static void all_work_is_done_whatever_happens(const char *model)
 
 	world_begin(&w, model, "events");
 	for (unsigned i = 0; i < PROGRAMS; i++) {
-		char *argv[] = {(char *)(uintptr_t)GPREEMPT,
-				(char *)(uintptr_t) "simload",
-				(char *)(uintptr_t) "--kernel",
-				(char *)(uintptr_t) "700us",
-				(char *)(uintptr_t) "--kernels",
-				(char *)(uintptr_t) "3",
-				NULL};
+		static const char *const argv[] = {GPREEMPT,    "simload", "--kernel", "700us",
+						   "--kernels", "3",       NULL};
 
 		w.program[w.nprograms++] = world_spawn(argv);
 	}
@@ -108,7 +103,7 @@ static void all_work_is_done_whatever_happens(const char *model)
 		assert_false(world_look(gpu, handle).under_way);
 		assert_int_equal(world_look(gpu, handle).slice_us, 0);
 		WAIT_FOR(world_look(gpu, handle).active);
-		gpu->ops->close(gpu);
+		world_close(gpu);
 	}
 	for (unsigned i = 0; i < PROGRAMS; i++) {
 		int status;

@@ -2,7 +2,7 @@
 /*
  * A FUSE file system that stops answering: a child process serves it in a mount namespace of its
  * own. Every name in it is the same read-only file. After mute_fuse_silence no request is answered,
- * so whoever reads or stats the file waits, in state D. The end of the server aborts the
+ * so a process that reads or stats the file waits, in state D. The end of the server aborts the
  * connection, which ends all waits; that happens when the test ends, however it does.
  */
 #ifndef TESTS_SUPPORT_MUTE_FUSE_H

@@ -128,6 +128,26 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 						   __attribute__((unused)) char **argv)
 #define TEST_BEGIN TEST_BEGIN_AT(__COUNTER__)
 
+/* Monotonic time. */
+uint64_t test_now_ns(void);
+
+/* Waits for the condition. If it does not come true within the seconds, the test fails. */
+#define TEST_WAIT_S(seconds, condition)                                           \
+	do {                                                                      \
+		uint64_t until_ = test_now_ns() + (uint64_t)(seconds)*1000000000; \
+		bool so_ = (condition);                                           \
+                                                                                  \
+		while (!so_ && test_now_ns() < until_) {                          \
+			usleep(1000);                                             \
+			so_ = (condition);                                        \
+		}                                                                 \
+		if (!so_)                                                         \
+			fail_msg("never: %s", #condition);                        \
+	} while (0)
+
+/* Long enough for a slow machine and a sanitizer. */
+#define TEST_WAIT(condition) TEST_WAIT_S(20, condition)
+
 /* Functions of cmocka that run once before and after all tests of the program. */
 #define TEST_GROUP(set_up, tear_down)              \
 	TEST_CONSTRUCTOR(group)                    \

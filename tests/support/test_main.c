@@ -2,6 +2,8 @@
 /* The main program of every test: see test.h. */
 #include "support/test.h"
 
+#include <time.h>
+
 static struct test_case *cases;
 static struct test_hook *hooks;
 static CMFixtureFunction group_set_up, group_tear_down;
@@ -31,6 +33,14 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	group_set_up = set_up;
 	group_tear_down = tear_down;
+}
+
+uint64_t test_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static size_t count_cases(void)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# In the guest: all cases, then the one that needs the driver loaded with another parameter.
+# In the guest: all cases, then the case that needs the driver loaded with another parameter.
 status=0
 kfd-cases --sysfs /sys/class/kfd/kfd || status=1
 

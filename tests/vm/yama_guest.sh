@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# In the guest: who may attach to whom under each kernel.yama.ptrace_scope, and what gpreempt says.
+# In the guest: which process may attach to which under each kernel.yama.ptrace_scope, and what gpreempt
+# says.
 # The driver and Yama are real; the GPU, and the queue that a shell has on it, only stand in sysfs's
 # place: whoever gets past Yama comes to the driver, which says that the shell has no ROCm runtime.
 scope_file=/proc/sys/kernel/yama/ptrace_scope
@@ -23,7 +24,7 @@ make_gpu() {
 		'capability 536903680' >$sysfs/topology/nodes/0/properties
 }
 
-# Nobody's process, with the driver open and, in our sysfs, a queue. Sets $target.
+# A process of user `nobody`, with the driver open and, in our sysfs, a queue. Sets $target.
 start_target() {
 	su -s /bin/sh nobody -c 'exec 3<>/dev/kfd; echo $$ >/tmp/target; while :; do sleep 1; done' &
 	until [ -s /tmp/target ]; do
@@ -93,7 +94,7 @@ for scope in 1 2; do
 	doctor_says root '*ok*may attach to every process*'
 done
 
-# Nobody at all, and until the next boot: being root is no remedy.
+# No process may attach until the next boot, not even root's.
 echo 3 >$scope_file
 yama="gpreempt: Yama (kernel.yama.ptrace_scope = 3) forbids attaching to process $target, even for root; set a lower value and reboot"
 for user in nobody root; do

@@ -27,7 +27,7 @@ systemd-tmpfiles --create
 grep -q '^gpreempt:' /etc/group || fail 'systemd-sysusers makes no group'
 [[ $(stat -c '%a %U:%G' /run/gpreempt) == '755 root:root' ]] || fail 'systemd-tmpfiles makes no folder'
 
-# Who is active answers at once. A driver that is loaded later is found.
+# An active service answers at once. A driver that is loaded later is found.
 configure <<<'policy: none'
 systemctl start gpreemptd
 answers || fail 'it is active and does not answer'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# However the daemon ends, nobody stays held, and it is there again.
+# However the daemon ends, no task stays held, and the daemon is restarted.
 set -u
 # shellcheck source=tests/vm/systemd/guest.bash
 . /tests/guest.bash
@@ -16,7 +16,7 @@ is_another() { # PID: a daemon that is not this one is there and knows the job
 	[[ $(pid_of gpreemptd) != "$1" ]] && has_device && [[ $(task "$job" weight) == 77 ]]
 }
 
-# comes_back PID WHY: another one in its place, and nobody held.
+# comes_back PID WHY: a new daemon runs in its place, and no task is held.
 comes_back() {
 	is_put_back "$job" "$2"
 	until_true is_another "$1" || fail "$2: the daemon does not come back as it was: $(gpreempt ps --json 2>&1)"

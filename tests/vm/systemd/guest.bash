@@ -69,7 +69,7 @@ is_seen() { # PID: by the daemon
 	[[ $(task "$1" class) ]]
 }
 
-# state_of PID: as the simulated GPU has it, whoever schedules.
+# state_of PID: as the simulated GPU has it, with or without a daemon.
 state_of() {
 	GPREEMPT_GPU=sim gpreempt ps --no-daemon --for 1ms --json | member "$1" state
 }
@@ -129,7 +129,7 @@ said() {
 	journalctl --output=cat --no-pager --unit "$1" | grep -q "$2"
 }
 
-# answers: gpreemptd, whoever starts it.
+# answers: gpreemptd, started by its unit or by its socket.
 answers() {
 	gpreempt stats --for 0s --json >"$work/stats" 2>/dev/null
 }

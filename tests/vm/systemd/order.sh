@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Stopped, started and restarted by hand: nothing stays held, and each brings along whom it should.
+# Stopped, started and restarted by hand: nothing stays held, and each unit starts those that it needs.
 set -u
 # shellcheck source=tests/vm/systemd/guest.bash
 . /tests/guest.bash

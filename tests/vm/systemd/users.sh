@@ -7,7 +7,7 @@ set -u
 start_load job carol
 carols=$LOAD
 
-# bob, who is nobody in particular.
+# bob, a user without special rights.
 try as bob gpreempt ps --json
 exits 0 '' "bob's ps"
 [[ $(member "$carols" class <<<"$out") == unmanaged ]] || fail "bob sees of carol's program: $out"
