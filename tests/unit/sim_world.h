@@ -5,12 +5,7 @@
 
 #include "support/test.h"
 
-#include "base/clock.h"
-#include "sim/model/sim_gpu.h"
-
-#define US GP_NS_PER_US
-#define MS GP_NS_PER_MS
-#define S  GP_NS_PER_S
+#include "sim_tasks.h"
 
 /* All costs are 0, so that times are round numbers; tests add single costs with DEVICE. */
 extern const struct gp_sim_device plain;
@@ -19,23 +14,8 @@ extern const struct gp_sim_device plain;
 	(&(const struct gp_sim_device){PLAIN_COSTS, .activity = __VA_ARGS__})
 #define DEVICE(...) DEVICE_WITH_ACTIVITY(GP_ACTIVITY_EXACT, __VA_ARGS__)
 
-/* Tasks; the arguments after the first ones are initialisers of other members. */
-#define LOOP(kernel, ...) \
-	((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = (kernel), __VA_ARGS__})
-#define PERIODIC(every, kernel, ...)                    \
-	((struct gp_sim_task){.load = GP_LOAD_PERIODIC, \
-			      .every_ns = (every),      \
-			      .kernel_ns = (kernel),    \
-			      __VA_ARGS__})
-#define TRACE(at, kernel, ...)                                       \
-	((struct gp_sim_task){.load = GP_LOAD_TRACE,                 \
-			      .arrival_ns = (at),                    \
-			      .arrivals = sizeof(at) / sizeof *(at), \
-			      .kernel_ns = (kernel),                 \
-			      __VA_ARGS__})
 struct gp_sim_task closed_loop(uint64_t kernel_ns);
 struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns);
-#define IDLE ((struct gp_sim_task){.load = GP_LOAD_IDLE})
 
 /* Arguments for a function: an array of tasks and their number. */
 #define TASKS(...)                                 \
