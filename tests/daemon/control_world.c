@@ -95,3 +95,22 @@ struct json_object *world_ask(struct world *w, const char *method, const char *p
 	assert_non_null(answer);
 	return answer;
 }
+
+void world_expect_result(struct world *w, const char *method, const char *params)
+{
+	struct json_object *answer = world_ask(w, method, params);
+
+	assert_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+}
+
+void world_expect_error(struct world *w, const char *method, const char *params, const char *part)
+{
+	struct json_object *answer = world_ask(w, method, params);
+	struct json_object *error = json_object_object_get(answer, "error");
+
+	assert_non_null(error);
+	if (!strstr(json_object_to_json_string(error), part))
+		fail_msg("%s", json_object_to_json_string(answer));
+	json_object_put(answer);
+}

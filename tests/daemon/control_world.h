@@ -27,6 +27,19 @@ struct world {
 void world_begin(struct world *w, unsigned tasks, uint32_t caps);
 void world_end(struct world *w);
 
+/* A test with such a world, `w`. */
+#define CONTROL_TEST(function, tasks, caps)         \
+	static void function##_in(struct world *w); \
+	TEST(function)                              \
+	{                                           \
+		struct world world;                 \
+                                                    \
+		world_begin(&world, tasks, caps);   \
+		function##_in(&world);              \
+		world_end(&world);                  \
+	}                                           \
+	static void function##_in(struct world *w)
+
 /* Runs the loop until `is_so`; false: it never is. */
 bool world_until(struct world *w, bool (*is_so)(struct world *w));
 bool world_has_reply(struct world *w);
@@ -38,5 +51,9 @@ static inline bool world_device_waits(struct world *w)
 
 /* The answer to a request, which the caller puts. */
 struct json_object *world_ask(struct world *w, const char *method, const char *params);
+
+/* The request is answered with a result, or with an error whose JSON contains `part`. */
+void world_expect_result(struct world *w, const char *method, const char *params);
+void world_expect_error(struct world *w, const char *method, const char *params, const char *part);
 
 #endif

@@ -84,9 +84,8 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-TEST_WITH(all_that_was_said_outlives_the_daemon, set_up, tear_down)
+TEST_IN(struct world, all_that_was_said_outlives_the_daemon, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_LATENCY_CRITICAL), found;
 
 	e.inherit = true;
@@ -108,9 +107,8 @@ TEST_WITH(all_that_was_said_outlives_the_daemon, set_up, tear_down)
 	assert_int_equal(found.by, e.by);
 }
 
-TEST_WITH(what_rules_said_is_made_anew, set_up, tear_down)
+TEST_IN(struct world, what_rules_said_is_made_anew, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 
 	e.source = GP_ATTR_BY_RULE;
@@ -123,9 +121,8 @@ TEST_WITH(what_rules_said_is_made_anew, set_up, tear_down)
 	assert_false(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 }
 
-TEST_WITH(a_child_inherits_only_where_that_was_said, set_up, tear_down)
+TEST_IN(struct world, a_child_inherits_only_where_that_was_said, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), own, found;
 	pid_t child = start_child();
 	uint64_t start_time = gp_process_start_time(child);
@@ -150,9 +147,8 @@ TEST_WITH(a_child_inherits_only_where_that_was_said, set_up, tear_down)
 	end_child(child);
 }
 
-TEST_WITH(who_is_gone_or_was_dropped_is_not_read_again, set_up, tear_down)
+TEST_IN(struct world, who_is_gone_or_was_dropped_is_not_read_again, set_up, tear_down)
 {
-	struct world *w = *state;
 	pid_t a = start_child(), b = start_child(), c = start_child();
 	struct gp_assignment ea = said_of(a, GP_BEST_EFFORT), eb = said_of(b, GP_BEST_EFFORT),
 			     ec = said_of(c, GP_BEST_EFFORT), found;
@@ -170,9 +166,8 @@ TEST_WITH(who_is_gone_or_was_dropped_is_not_read_again, set_up, tear_down)
 	end_child(c);
 }
 
-TEST_WITH(another_process_with_the_pid_is_another_one, set_up, tear_down)
+TEST_IN(struct world, another_process_with_the_pid_is_another_one, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 
 	put(w, &e);
@@ -188,9 +183,8 @@ static void append(const struct world *w, const char *text)
 }
 
 /* It was killed while it wrote. */
-TEST_WITH(half_a_line_and_nonsense_are_left_out, set_up, tear_down)
+TEST_IN(struct world, half_a_line_and_nonsense_are_left_out, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	char half[128];
 
@@ -204,9 +198,8 @@ TEST_WITH(half_a_line_and_nonsense_are_left_out, set_up, tear_down)
 	assert_int_equal(found.attr.class, GP_BEST_EFFORT);
 }
 
-TEST_WITH(the_file_does_not_grow_for_ever, set_up, tear_down)
+TEST_IN(struct world, the_file_does_not_grow_for_ever, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	FILE *f;
 
@@ -231,9 +224,8 @@ static off_t size_of_file(const struct world *w)
 	return s.st_size;
 }
 
-TEST_WITH(what_was_said_as_the_file_was_written_anew_is_in_it, set_up, tear_down)
+TEST_IN(struct world, what_was_said_as_the_file_was_written_anew_is_in_it, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	off_t before, after = 0;
 
@@ -256,9 +248,8 @@ static void limit_files(rlim_t size)
 }
 
 /* As on a file system that is full. */
-TEST_WITH(half_a_line_spoils_no_other, set_up, tear_down)
+TEST_IN(struct world, half_a_line_spoils_no_other, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	struct gp_error err = {0};
 
@@ -277,9 +268,8 @@ TEST_WITH(half_a_line_spoils_no_other, set_up, tear_down)
 	assert_int_equal(found.attr.weight, 8);
 }
 
-TEST_WITH(the_policy_that_a_user_chose_is_kept_with_user_and_time, set_up, tear_down)
+TEST_IN(struct world, the_policy_that_a_user_chose_is_kept_with_user_and_time, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_error err = {0};
 	struct gp_chosen_policy rr = {.text = "rr", .by = 1000, .at_ns = 5, .configured = 7},
 				priority = {.text = "priority:quantum=50", .by = 1001, .at_ns = 6};

@@ -4,24 +4,16 @@
 
 #include <sys/resource.h>
 
-TEST(a_policy_that_a_device_refuses_is_not_kept)
+/* cannot hold anybody */
+CONTROL_TEST(a_policy_that_a_device_refuses_is_not_kept, 0, 0)
 {
-	struct json_object *answer;
-	struct world w;
-
-	world_begin(&w, 0, 0); /* cannot hold anybody */
-	answer = world_ask(&w, "policy", "{\"policy\":\"edf\"}");
-	assert_non_null(json_object_object_get(answer, "error"));
-	json_object_put(answer);
-	assert_string_equal(gp_assignments_policy(w.c.assignments)->text,
+	world_expect_error(w, "policy", "{\"policy\":\"edf\"}", "");
+	assert_string_equal(gp_assignments_policy(w->c.assignments)->text,
 			    ""); /* a restart would not start */
-	assert_string_equal(w.c.policy[0].ops->name, "none");
-	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}");
-	assert_null(json_object_object_get(answer, "error"));
-	json_object_put(answer);
-	assert_string_equal(gp_assignments_policy(w.c.assignments)->text, "rr");
-	assert_string_equal(w.c.policy[0].ops->name, "rr");
-	world_end(&w);
+	assert_string_equal(w->c.policy[0].ops->name, "none");
+	world_expect_result(w, "policy", "{\"policy\":\"rr\"}");
+	assert_string_equal(gp_assignments_policy(w->c.assignments)->text, "rr");
+	assert_string_equal(w->c.policy[0].ops->name, "rr");
 }
 
 static bool has_no_task(struct world *w)
@@ -35,17 +27,13 @@ static bool has_all_tasks(struct world *w)
 }
 
 /* More than fit: whoever is not told of one that left must not keep him for ever. */
-TEST(many_tasks_that_come_and_go_at_once_are_all_heard_of)
+CONTROL_TEST(many_tasks_that_come_and_go_at_once_are_all_heard_of, STILL_MAX, GP_CAP_HOLD)
 {
-	struct world w;
-
-	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
-	assert_true(world_until(&w, has_all_tasks));
-	w.gpu->tasks = 0;
-	assert_true(world_until(&w, has_no_task));
-	w.gpu->tasks = STILL_MAX;
-	assert_true(world_until(&w, has_all_tasks));
-	world_end(&w);
+	assert_true(world_until(w, has_all_tasks));
+	w->gpu->tasks = 0;
+	assert_true(world_until(w, has_no_task));
+	w->gpu->tasks = STILL_MAX;
+	assert_true(world_until(w, has_all_tasks));
 }
 
 static bool all_are(struct world *w, bool held)
@@ -70,17 +58,13 @@ static void expect_done(struct world *w, const char *method, unsigned tasks)
 }
 
 /* More than can be on their way to a device at one time. */
-TEST(a_process_of_very_many_tasks_is_held_and_released_as_a_whole)
+CONTROL_TEST(a_process_of_very_many_tasks_is_held_and_released_as_a_whole, STILL_MAX, GP_CAP_HOLD)
 {
-	struct world w;
-
-	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
-	assert_true(world_until(&w, has_all_tasks));
-	expect_done(&w, "hold", STILL_MAX);
-	assert_true(all_are(&w, true));
-	expect_done(&w, "release_all", STILL_MAX);
-	assert_true(all_are(&w, false));
-	world_end(&w);
+	assert_true(world_until(w, has_all_tasks));
+	expect_done(w, "hold", STILL_MAX);
+	assert_true(all_are(w, true));
+	expect_done(w, "release_all", STILL_MAX);
+	assert_true(all_are(w, false));
 }
 
 static bool has_one_task(struct world *w)
@@ -93,49 +77,29 @@ static bool has_two_tasks(struct world *w)
 	return w->c.procs.first && w->c.procs.first->ntasks == 2;
 }
 
-TEST(a_hold_that_failed_is_not_for_tasks_that_come_later)
+CONTROL_TEST(a_hold_that_failed_is_not_for_tasks_that_come_later, 1, GP_CAP_HOLD)
 {
-	struct json_object *answer;
-	struct world w;
-
-	world_begin(&w, 1, GP_CAP_HOLD);
-	w.gpu->holds_nobody = true;
-	assert_true(world_until(&w, has_one_task));
-	answer = world_ask(&w, "hold", "{}");
-	assert_non_null(json_object_object_get(answer, "error"));
-	json_object_put(answer);
-	w.gpu->holds_nobody = false;
-	w.gpu->tasks = 2;
-	assert_true(world_until(&w, has_two_tasks));
-	assert_true(w.c.procs.first->held_by == GP_NO_UID);
-	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}"); /* orders before it are done */
-	json_object_put(answer);
-	pthread_mutex_lock(&w.gpu->gate);
-	assert_false(w.gpu->held[0] || w.gpu->held[1]);
-	pthread_mutex_unlock(&w.gpu->gate);
-	world_end(&w);
+	w->gpu->holds_nobody = true;
+	assert_true(world_until(w, has_one_task));
+	world_expect_error(w, "hold", "{}", "");
+	w->gpu->holds_nobody = false;
+	w->gpu->tasks = 2;
+	assert_true(world_until(w, has_two_tasks));
+	assert_true(w->c.procs.first->held_by == GP_NO_UID);
+	/* orders before it are done */
+	world_expect_result(w, "policy", "{\"policy\":\"rr\"}");
+	assert_true(all_are(w, false));
 }
 
-TEST(a_hold_that_failed_in_part_is_taken_back_as_a_whole)
+CONTROL_TEST(a_hold_that_failed_in_part_is_taken_back_as_a_whole, 2, GP_CAP_HOLD)
 {
-	struct json_object *answer, *error;
-	struct world w;
-
-	world_begin(&w, 2, GP_CAP_HOLD);
-	w.gpu->spares_first = true;
-	assert_true(world_until(&w, has_two_tasks));
-	answer = world_ask(&w, "hold", "{}");
-	error = json_object_object_get(answer, "error");
-	assert_non_null(error);
-	assert_non_null(strstr(json_object_to_json_string(error), "the driver of still 0"));
-	json_object_put(answer);
-	assert_true(w.c.procs.first->held_by == GP_NO_UID);
-	pthread_mutex_lock(&w.gpu->gate);
-	assert_false(w.gpu->held[0] || w.gpu->held[1]);
-	pthread_mutex_unlock(&w.gpu->gate);
-	w.gpu->spares_first = false;
-	expect_done(&w, "hold", 2);
-	world_end(&w);
+	w->gpu->spares_first = true;
+	assert_true(world_until(w, has_two_tasks));
+	world_expect_error(w, "hold", "{}", "the driver of still 0");
+	assert_true(w->c.procs.first->held_by == GP_NO_UID);
+	assert_true(all_are(w, false));
+	w->gpu->spares_first = false;
+	expect_done(w, "hold", 2);
 }
 
 /* Asks, and gives the device the order `kind` before it has looked. The answer is in `line`. */
@@ -165,22 +129,16 @@ static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_co
 
 /* Who waits for a hold that somebody takes back is told so, not let wait until he gives up; and so
  * is who waits for a release after which somebody held it again. */
-TEST(a_hold_or_release_that_is_overtaken_is_answered)
+CONTROL_TEST(a_hold_or_release_that_is_overtaken_is_answered, 1, GP_CAP_HOLD)
 {
-	struct json_object *answer;
 	char line[1024];
-	struct world w;
 
-	world_begin(&w, 1, GP_CAP_HOLD);
-	assert_true(world_until(&w, has_one_task));
-	ask_and_be_overtaken(&w, "hold", GP_COMMAND_RELEASE, line);
+	assert_true(world_until(w, has_one_task));
+	ask_and_be_overtaken(w, "hold", GP_COMMAND_RELEASE, line);
 	assert_non_null(strstr(line, "ECANCELED"));
-	answer = world_ask(&w, "hold", "{}");
-	assert_null(json_object_object_get(answer, "error"));
-	json_object_put(answer);
-	ask_and_be_overtaken(&w, "release", GP_COMMAND_HOLD, line);
+	world_expect_result(w, "hold", "{}");
+	ask_and_be_overtaken(w, "release", GP_COMMAND_HOLD, line);
 	assert_non_null(strstr(line, "\"result\""));
-	world_end(&w);
 }
 
 /* No more files can be opened from now on. Returns what was allowed before. */
@@ -197,25 +155,18 @@ static struct rlimit leave_no_files(const struct world *w)
 	return before;
 }
 
-TEST(who_cannot_be_watched_is_steered_later_not_taken_for_dead)
+CONTROL_TEST(who_cannot_be_watched_is_steered_later_not_taken_for_dead, 0, GP_CAP_HOLD)
 {
-	struct json_object *answer;
 	struct rlimit files;
-	struct world w;
 
-	world_begin(&w, 0, GP_CAP_HOLD);
-	answer = world_ask(&w, "devices", "{}"); /* so that it has been let in */
-	json_object_put(answer);
-	files = leave_no_files(&w);
-	w.gpu->tasks = 1;
-	assert_true(world_until(&w, has_one_task));
-	answer = world_ask(&w, "hold", "{}");
+	/* so that it has been let in */
+	world_expect_result(w, "devices", "{}");
+	files = leave_no_files(w);
+	w->gpu->tasks = 1;
+	assert_true(world_until(w, has_one_task));
+	world_expect_error(w, "hold", "{}", "EAGAIN");
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (!strstr(json_object_to_json_string(answer), "EAGAIN"))
-		fail_msg("%s", json_object_to_json_string(answer));
-	json_object_put(answer);
-	expect_done(&w, "hold", 1);
-	world_end(&w);
+	expect_done(w, "hold", 1);
 }
 
 static bool is_to_be_asked_again(struct world *w)
@@ -228,24 +179,21 @@ static bool fits_a_rule(struct world *w)
 	return w->c.procs.first->source == GP_ATTR_BY_RULE;
 }
 
-TEST(rules_are_for_those_too_who_could_not_be_read_at_first)
+CONTROL_TEST(rules_are_for_those_too_who_could_not_be_read_at_first, 0, GP_CAP_HOLD)
 {
 	static const char rules[] = "rules: [{match: {comm: \"*\"}, class: be}]\n";
 	struct rlimit files;
-	struct world w;
 
-	world_begin(&w, 0, GP_CAP_HOLD);
-	gp_config_free(w.c.config);
+	gp_config_free(w->c.config);
 	assert_int_equal(gp_config_parse("rules", rules, sizeof rules - 1, &gp_config_system_names,
-					 &w.c.config, NULL),
+					 &w->c.config, NULL),
 			 0);
-	assert_int_equal(gp_rules_begin(&w.c, NULL), 0);
-	files = leave_no_files(&w);
-	w.gpu->tasks = 1;
-	assert_true(world_until(&w, is_to_be_asked_again));
-	assert_false(fits_a_rule(&w));
+	assert_int_equal(gp_rules_begin(&w->c, NULL), 0);
+	files = leave_no_files(w);
+	w->gpu->tasks = 1;
+	assert_true(world_until(w, is_to_be_asked_again));
+	assert_false(fits_a_rule(w));
 	setrlimit(RLIMIT_NOFILE, &files);
-	gp_rules_retry(&w.c, w.c.procs.first->again_ns);
-	assert_true(world_until(&w, fits_a_rule));
-	world_end(&w);
+	gp_rules_retry(&w->c, w->c.procs.first->again_ns);
+	assert_true(world_until(w, fits_a_rule));
 }

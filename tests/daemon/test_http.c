@@ -60,6 +60,18 @@ static void world_free(struct world *w)
 	free(w);
 }
 
+/* A test with a server that closes idle connections after idle_s; 0 = by default. */
+#define HTTP_TEST(function, idle_s)                  \
+	static void function##_in(struct world *w);  \
+	TEST(function)                               \
+	{                                            \
+		struct world *w = world_new(idle_s); \
+                                                     \
+		function##_in(w);                    \
+		world_free(w);                       \
+	}                                            \
+	static void function##_in(struct world *w)
+
 static int dial(const struct world *w)
 {
 	struct sockaddr_in address = loopback(gp_http_port(w->http));
@@ -118,9 +130,8 @@ static void assert_begins(const char *answer, const char *with)
 		fail_msg("'%.60s...' does not begin with '%s'", answer, with);
 }
 
-TEST(the_page_is_there_whole)
+HTTP_TEST(the_page_is_there_whole, 0)
 {
-	struct world *w = world_new(0);
 	char *answer = ask(w, "GET /metrics");
 	const char *body = strstr(answer, "\r\n\r\n"), *length;
 
@@ -133,10 +144,9 @@ TEST(the_page_is_there_whole)
 	assert_int_equal(strtoul(length + 18, NULL, 10), strlen(body + 4));
 	assert_int_equal(strlen(body + 4), 10 + 4000 * 52);
 	free(answer);
-	world_free(w);
 }
 
-TEST(what_is_not_there_and_what_may_not_be_done_is_said)
+HTTP_TEST(what_is_not_there_and_what_may_not_be_done_is_said, 0)
 {
 	static const struct {
 		const char *request, *answer;
@@ -151,7 +161,6 @@ TEST(what_is_not_there_and_what_may_not_be_done_is_said)
 		{"DELETE /", "HTTP/1.1 405 "},
 		{"BREW /metrics", "HTTP/1.1 405 "},
 	};
-	struct world *w = world_new(0);
 
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char *answer = ask(w, cases[i].request);
@@ -161,12 +170,10 @@ TEST(what_is_not_there_and_what_may_not_be_done_is_said)
 			assert_non_null(strcasestr(answer, "\r\nAllow: GET, HEAD\r\n"));
 		free(answer);
 	}
-	world_free(w);
 }
 
-TEST(a_connection_serves_more_than_one_request)
+HTTP_TEST(a_connection_serves_more_than_one_request, 0)
 {
-	struct world *w = world_new(0);
 	int fd = dial(w);
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -178,14 +185,12 @@ TEST(a_connection_serves_more_than_one_request)
 		free(answer);
 	}
 	close(fd);
-	world_free(w);
 }
 
-TEST(nonsense_does_no_harm)
+HTTP_TEST(nonsense_does_no_harm, 0)
 {
 	static const char *const nonsense[] = {"\r\n\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01\x02",
 					       "GET /metrics HTTP/9.9\r\n\r\n", "GET /met"};
-	struct world *w = world_new(0);
 	char *answer;
 
 	for (unsigned i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
@@ -199,12 +204,10 @@ TEST(nonsense_does_no_harm)
 	answer = ask(w, "GET /metrics");
 	assert_begins(answer, "HTTP/1.1 200 ");
 	free(answer);
-	world_free(w);
 }
 
-TEST(who_says_nothing_is_cut_off)
+HTTP_TEST(who_says_nothing_is_cut_off, 1)
 {
-	struct world *w = world_new(1);
 	int silent = dial(w), slow = dial(w);
 	char *rest;
 
@@ -215,12 +218,10 @@ TEST(who_says_nothing_is_cut_off)
 	free(rest);
 	close(silent);
 	close(slow);
-	world_free(w);
 }
 
-TEST(a_crowd_is_let_in_as_places_become_free)
+HTTP_TEST(a_crowd_is_let_in_as_places_become_free, 1)
 {
-	struct world *w = world_new(1);
 	int crowd[28]; /* 16 are let in, and as many may stand in line */
 	char *answer;
 
@@ -233,24 +234,20 @@ TEST(a_crowd_is_let_in_as_places_become_free)
 	free(answer);
 	for (unsigned i = 0; i < 28; i++)
 		close(crowd[i]);
-	world_free(w);
 }
 
-TEST(the_page_is_made_ten_times_a_second_at_most)
+HTTP_TEST(the_page_is_made_ten_times_a_second_at_most, 0)
 {
-	struct world *w = world_new(0);
 	uint64_t begin_ns = gp_monotonic_ns(), took_ns;
 
 	for (unsigned i = 0; i < 50; i++)
 		free(ask(w, "GET /metrics"));
 	took_ns = gp_monotonic_ns() - begin_ns;
 	assert_true(w->written <= 1 + took_ns / (100 * GP_NS_PER_MS));
-	world_free(w);
 }
 
-TEST(an_address_that_is_taken_is_said_in_a_sentence)
+HTTP_TEST(an_address_that_is_taken_is_said_in_a_sentence, 0)
 {
-	struct world *w = world_new(0);
 	struct sockaddr_in address = loopback(gp_http_port(w->http));
 	struct gp_http_config config = {.address = (struct sockaddr *)&address};
 	struct gp_http *second = NULL;
@@ -259,5 +256,4 @@ TEST(an_address_that_is_taken_is_said_in_a_sentence)
 	assert_int_equal(gp_http_begin(w->loop, &config, &second, &err), -EADDRINUSE);
 	assert_null(second);
 	assert_non_null(strstr(err.text, "another program listens there"));
-	world_free(w);
 }

@@ -115,9 +115,8 @@ static bool ends(struct world *w)
 	return w->ended == 1;
 }
 
-TEST_WITH(a_process_is_watched_until_it_ends, set_up, tear_down)
+TEST_IN(struct world, a_process_is_watched_until_it_ends, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time);
 
 	assert_non_null(p);
@@ -130,9 +129,8 @@ TEST_WITH(a_process_is_watched_until_it_ends, set_up, tear_down)
 	assert_int_equal(w->lines, 0);
 }
 
-TEST_WITH(one_that_is_gone_already_ends_at_the_next_round, set_up, tear_down)
+TEST_IN(struct world, one_that_is_gone_already_ends_at_the_next_round, set_up, tear_down)
 {
-	struct world *w = *state;
 	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time + 1);
 
 	assert_non_null(p);
@@ -174,10 +172,8 @@ static void expect_watched(struct world *w)
 	assert_true(ends(w));
 }
 
-TEST_WITH(one_that_no_file_is_left_for_has_not_ended, set_up, tear_down)
+TEST_IN(struct world, one_that_no_file_is_left_for_has_not_ended, set_up, tear_down)
 {
-	struct world *w = *state;
-
 	see_it_live_with(w, 0);
 	gp_procs_retry(&w->procs);
 	expect_watched(w);
@@ -185,28 +181,22 @@ TEST_WITH(one_that_no_file_is_left_for_has_not_ended, set_up, tear_down)
 }
 
 /* It is opened, but which process it is cannot be read. */
-TEST_WITH(nor_one_that_only_one_file_is_left_for, set_up, tear_down)
+TEST_IN(struct world, nor_one_that_only_one_file_is_left_for, set_up, tear_down)
 {
-	struct world *w = *state;
-
 	see_it_live_with(w, 1);
 	gp_procs_retry(&w->procs);
 	expect_watched(w);
 }
 
-TEST_WITH(who_is_named_again_is_watched_at_once, set_up, tear_down)
+TEST_IN(struct world, who_is_named_again_is_watched_at_once, set_up, tear_down)
 {
-	struct world *w = *state;
-
 	see_it_live_with(w, 0);
 	assert_non_null(gp_procs_get(&w->procs, w->child, w->start_time));
 	expect_watched(w);
 }
 
-TEST_WITH(one_that_ended_meanwhile_is_noticed_later, set_up, tear_down)
+TEST_IN(struct world, one_that_ended_meanwhile_is_noticed_later, set_up, tear_down)
 {
-	struct world *w = *state;
-
 	see_it_live_with(w, 0);
 	end_child(w);
 	gp_procs_retry(&w->procs);
@@ -215,9 +205,8 @@ TEST_WITH(one_that_ended_meanwhile_is_noticed_later, set_up, tear_down)
 	assert_int_equal(w->procs.unwatched, 0);
 }
 
-TEST_WITH(a_second_shortage_is_said_again, set_up, tear_down)
+TEST_IN(struct world, a_second_shortage_is_said_again, set_up, tear_down)
 {
-	struct world *w = *state;
 	pid_t second = begin_child();
 
 	see_it_live_with(w, 0);
@@ -230,10 +219,8 @@ TEST_WITH(a_second_shortage_is_said_again, set_up, tear_down)
 	assert_int_equal(w->lines, 2);
 }
 
-TEST_WITH(one_that_is_put_away_is_not_counted, set_up, tear_down)
+TEST_IN(struct world, one_that_is_put_away_is_not_counted, set_up, tear_down)
 {
-	struct world *w = *state;
-
 	see_it_live_with(w, 0);
 	gp_procs_drop_unused(&w->procs, gp_procs_find(&w->procs, w->child, w->start_time));
 	assert_int_equal(w->procs.n, 0);

@@ -40,21 +40,16 @@ static void ignore_end(void *arg, struct gp_proc *proc)
 static void set_weight(struct world *w, unsigned weight)
 {
 	char params[80];
-	struct json_object *answer;
 
 	snprintf(params, sizeof params, "{\"target\":{\"self\":true},\"weight\":%u}", weight);
-	answer = world_ask(w, "set", params);
-	assert_null(json_object_object_get(answer, "error"));
-	json_object_put(answer);
+	world_expect_result(w, "set", params);
 }
 
-TEST(a_set_call_does_not_poll_the_processes_that_its_user_has_described)
+CONTROL_TEST(a_set_call_does_not_poll_the_processes_that_its_user_has_described, 0, GP_CAP_HOLD)
 {
 	pid_t child[CHILDREN];
-	struct world w;
 
-	world_begin(&w, 0, GP_CAP_HOLD);
-	w.c.procs.on_end = ignore_end;
+	w->c.procs.on_end = ignore_end;
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		struct gp_proc *p;
 
@@ -64,36 +59,31 @@ TEST(a_set_call_does_not_poll_the_processes_that_its_user_has_described)
 			for (;;)
 				pause();
 		}
-		p = gp_procs_get(&w.c.procs, child[i], gp_process_start_time(child[i]));
+		p = gp_procs_get(&w->c.procs, child[i], gp_process_start_time(child[i]));
 		assert_non_null(p);
 		gp_proc_assign(p, GP_ATTR_BY_USER, getuid());
 	}
-	assert_int_equal(gp_procs_set_by(&w.c.procs, getuid()), CHILDREN);
+	assert_int_equal(gp_procs_set_by(&w->c.procs, getuid()), CHILDREN);
 	polls = 0;
-	set_weight(&w, 5);
+	set_weight(w, 5);
 	assert_true(polls < CHILDREN);
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		kill(child[i], SIGKILL);
 		waitpid(child[i], NULL, 0);
 	}
 	/* Ended processes are no longer counted when the next request is handled. */
-	set_weight(&w, 6);
-	assert_int_equal(gp_procs_set_by(&w.c.procs, getuid()), 0);
-	world_end(&w);
+	set_weight(w, 6);
+	assert_int_equal(gp_procs_set_by(&w->c.procs, getuid()), 0);
 }
 
-TEST(a_set_call_that_changes_nothing_is_not_logged)
+CONTROL_TEST(a_set_call_that_changes_nothing_is_not_logged, 0, GP_CAP_HOLD)
 {
-	struct world w;
-
-	world_begin(&w, 0, GP_CAP_HOLD);
 	gp_log_set_sink(count_line, NULL);
 	lines = 0;
 	for (unsigned i = 0; i < 50; i++)
-		set_weight(&w, 7);
+		set_weight(w, 7);
 	gp_log_set_sink(NULL, NULL);
 	assert_int_equal(lines, 1);
-	world_end(&w);
 }
 
 TEST(a_user_causes_a_limited_number_of_log_lines_per_second)

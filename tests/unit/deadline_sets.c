@@ -117,9 +117,7 @@ static void phase(struct world *w, const struct set *s, struct gp_rng *rng, enum
 				at_ns += gp_rng_below(rng,
 						      deadline_ns / (1 + gp_rng_below(rng, 30)));
 		}
-		w->task[i].load = GP_LOAD_TRACE;
-		w->task[i].arrival_ns = w->arrival_ns[i];
-		w->task[i].arrivals = n;
+		world_set_trace(w, i, w->arrival_ns[i], n);
 	}
 }
 
@@ -127,11 +125,7 @@ static void phase(struct world *w, const struct set *s, struct gp_rng *rng, enum
 static void add_background(struct world *w, unsigned count)
 {
 	for (unsigned k = 0; k < count; k++)
-		world_add(w,
-			  (struct gp_sim_task){.load = GP_LOAD_CLOSED,
-					       .kernel_ns = k % 2 ? 200 * US : 5 * MS,
-					       .gap_ns = k % 2 ? 300 * US : 0},
-			  0, 0);
+		world_add(w, k % 2 ? LOOP(200 * US, .gap_ns = 300 * US) : LOOP(5 * MS), 0, 0);
 }
 
 /* Long enough for twice the longest deadline, or 60 of the shortest; but limited. */
@@ -170,11 +164,8 @@ bool is_accepted(const struct set *s, const char *policy)
 	struct world w;
 
 	world_of_set(&w, s);
-	for (uint32_t i = 0; i < w.n; i++) {
-		w.task[i].load = GP_LOAD_TRACE;
-		w.task[i].arrival_ns = soon_ns;
-		w.task[i].arrivals = 1;
-	}
+	for (uint32_t i = 0; i < w.n; i++)
+		world_set_trace(&w, i, soon_ns, 1);
 	w.duration_ns = 2 * MS;
 	world_run(&w, policy);
 	return !world_refused(&w);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deadline_world.h"
 
+#include "base/log.h"
+
 void deadline_world_init(struct world *w, uint64_t permille)
 {
+	gp_log_set_level(GP_LOG_ERROR);
 	*w = (struct world){.device = gp_sim_h200, .seed = 1, .duration_ns = 10 * S};
 	w->device.slices = false;
 	w->device.activity = GP_ACTIVITY_EVENTS;
@@ -55,17 +58,19 @@ uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_n
 uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every_ns,
 			   uint64_t budget_ns)
 {
-	return world_add(w,
-			 (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-					      .every_ns = every_ns,
-					      .kernel_ns = budget_ns},
-			 deadline_ns, budget_ns);
+	return world_add(w, PERIODIC(every_ns, budget_ns), deadline_ns, budget_ns);
 }
 
 uint32_t world_add_job(struct world *w)
 {
-	return world_add(w, (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS}, 0,
-			 0);
+	return world_add(w, LOOP(5 * MS), 0, 0);
+}
+
+void world_set_trace(struct world *w, uint32_t task, const uint64_t *arrival_ns, uint32_t n)
+{
+	w->task[task].load = GP_LOAD_TRACE;
+	w->task[task].arrival_ns = arrival_ns;
+	w->task[task].arrivals = n;
 }
 
 static void world_classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
@@ -197,9 +202,7 @@ static void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i)
 		w->arrival_ns[i][n] = at_ns;
 		at_ns += deadline_ns + (gp_rng_below(rng, 2) ? gp_rng_below(rng, deadline_ns) : 0);
 	}
-	w->task[i].load = GP_LOAD_TRACE;
-	w->task[i].arrival_ns = w->arrival_ns[i];
-	w->task[i].arrivals = n;
+	world_set_trace(w, i, w->arrival_ns[i], n);
 }
 
 /* Any part of a handover may be the largest: hold, release or switch. */
@@ -325,7 +328,7 @@ unsigned run_sets(const char *policy, const struct draw *draw)
 		uint64_t asked;
 
 		gp_rng_init(&rng, seed, 9);
-		deadline_world_init(&w, draw->cost_permille);
+		deadline_world_init(&w, draw->cost_permille ? draw->cost_permille : 1000);
 		w.seed = seed;
 		if (draw->request_marks)
 			w.device.activity = GP_ACTIVITY_NONE;
@@ -348,4 +351,61 @@ unsigned run_sets(const char *policy, const struct draw *draw)
 		world_free(&w);
 	}
 	return with_refusals;
+}
+
+void none_are_refused(const char *policy, struct draw draw)
+{
+	assert_int_equal(run_sets(policy, &draw), 0);
+}
+
+void all_are_refused(const char *policy, struct draw draw)
+{
+	assert_int_equal(run_sets(policy, &draw), draw.sets);
+}
+
+void some_are_refused(const char *policy, struct draw draw)
+{
+	assert_in_range(run_sets(policy, &draw), 1, draw.sets - 1);
+}
+
+void four_fifths_are_accepted(const char *policy, unsigned most)
+{
+	none_are_refused(policy,
+			 DRAW(300, .most = most, .low = 100, .high = 799, .change_permille = 10));
+	none_are_refused(policy, DRAW(300, .most = most, .low = 799, .high = 799,
+				      .change_permille = 10, .equal = true));
+}
+
+/* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
+ * late. */
+void amd_keeps_promises(const char *policy, unsigned most)
+{
+	struct draw any = DRAW(100, .most = most, .low = 100, .high = 1500, .change_permille = 50,
+			       .cwsr = true, .sporadic = true);
+
+	none_are_refused(policy, DRAW(100, .most = most, .low = 100, .high = 799,
+				      .change_permille = 10, .cwsr = true));
+	some_are_refused(policy, any);
+	any.gangs = true;
+	some_are_refused(policy, any);
+}
+
+void overruns_harm_no_other_task(const char *policy)
+{
+	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
+		uint32_t liar;
+		struct world w;
+
+		deadline_world_init(&w, 100);
+		liar = world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
+		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
+		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);
+		w.task[liar].kernel_ns = 20 * MS * permille / 1000;
+		world_run(&w, policy);
+		assert_int_equal(world_refused(&w), 0);
+		assert_int_equal(w.missed[1] + w.missed[2], 0);
+		assert_true(w.finished[liar] > 0);
+		assert_in_range(w.stats[liar].overruns, w.finished[liar], w.finished[liar] + 1);
+		assert_int_equal(w.stats[1].overruns + w.stats[2].overruns, 0);
+	}
 }

@@ -8,14 +8,9 @@
 
 #include "support/test.h"
 
-#include "base/log.h"
 #include "base/rng.h"
 #include "engine/engine.h"
-#include "sim/model/sim_gpu.h"
-
-#define US          GP_NS_PER_US
-#define MS          GP_NS_PER_MS
-#define S           GP_NS_PER_S
+#include "sim_tasks.h"
 
 #define WORLD_TASKS 64
 
@@ -46,6 +41,19 @@ struct world {
  */
 void deadline_world_init(struct world *w, uint64_t permille);
 
+/* A test with such a world, `w`. */
+#define DEADLINE_TEST(function, permille)              \
+	static void function##_in(struct world *w);    \
+	TEST(function)                                 \
+	{                                              \
+		struct world world;                    \
+                                                       \
+		deadline_world_init(&world, permille); \
+		function##_in(&world);                 \
+		world_free(&world);                    \
+	}                                              \
+	static void function##_in(struct world *w)
+
 /* An H200 as it is. */
 void world_show_samples(struct world *w);
 
@@ -60,6 +68,9 @@ uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every
 
 /* Never pauses. */
 uint32_t world_add_job(struct world *w);
+
+/* Its requests come at these times. */
+void world_set_trace(struct world *w, uint32_t task, const uint64_t *arrival_ns, uint32_t n);
 void world_run_choice(struct world *w, const struct gp_policy_choice *choice);
 
 /* Runs it under "edf" or "lax:hysteresis=500". */
@@ -76,7 +87,7 @@ struct draw {
 	unsigned most;            /* tasks with a deadline; gangs count as one */
 	uint64_t low, high;       /* permille of the device that they ask for together */
 	uint64_t change_permille; /* a handover is this part of the shortest deadline */
-	uint64_t cost_permille;   /* of the costs of an H200 */
+	uint64_t cost_permille;   /* of the costs of an H200; 0 = 1000 */
 	bool any_costs;           /* its own costs, independent of an H200 */
 	bool equal;               /* all have the shortest deadline */
 	bool sporadic;      /* at random times, at least a deadline apart; the first all at once */
@@ -105,5 +116,22 @@ void world_check(const struct world *w, const char *policy);
 unsigned run_sets(const char *policy, const struct draw *draw);
 /* How many sets to draw: `n` in `make soak`, a quarter of it otherwise. */
 unsigned sets_of(unsigned n);
+
+/* Arguments after the first are initialisers of other members of struct draw. */
+#define DRAW(number, ...) ((struct draw){.sets = sets_of(number), __VA_ARGS__})
+
+/* A task is refused in none of the sets, in all, or in some but not all. */
+void none_are_refused(const char *policy, struct draw draw);
+void all_are_refused(const char *policy, struct draw draw);
+void some_are_refused(const char *policy, struct draw draw);
+
+/* Claims about both policies. */
+
+/* Up to `most` tasks that ask for 80 % are accepted, also with equal deadlines. */
+void four_fifths_are_accepted(const char *policy, unsigned most);
+/* The promises are kept on the AMD model. */
+void amd_keeps_promises(const char *policy, unsigned most);
+/* A task that needs 1.1 to 4 times its budget makes no other task late, and is counted. */
+void overruns_harm_no_other_task(const char *policy);
 
 #endif

@@ -260,6 +260,12 @@ void want(uint64_t id, enum gp_want what, uint32_t slice_us)
 	script.want[id] = (struct gp_task_plan){.want = (uint8_t)what, .slice_us = slice_us};
 }
 
+void want_each(const struct gp_task_plan *plan, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		want(i + 1, plan[i].want, plan[i].slice_us);
+}
+
 static void rig_classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {
 	struct rig *r = arg;
@@ -278,7 +284,7 @@ static void rig_event(void *arg, const struct gp_event *event)
 	r->last[event->kind] = *event;
 }
 
-struct rig *rig_new(unsigned max_tasks)
+struct rig *rig_new(void)
 {
 	struct rig *r = calloc(1, sizeof *r);
 
@@ -292,9 +298,8 @@ struct rig *rig_new(unsigned max_tasks)
 						.slice_default_us = 2000,
 						.slice_min_us = 1,
 						.slice_max_us = 1000000};
-	r->gpu.capacity = max_tasks;
-	r->gpu.task = calloc(max_tasks, sizeof *r->gpu.task);
-	r->attr = calloc(max_tasks + 1, sizeof *r->attr);
+	r->gpu.task = calloc(RIG_TASKS, sizeof *r->gpu.task);
+	r->attr = calloc(RIG_TASKS + 1, sizeof *r->attr);
 	assert_true(r->gpu.task && r->attr);
 	r->config = (struct gp_engine_config){
 		.gpu = &r->gpu.base, .classify = rig_classify, .on_event = rig_event, .arg = r};
@@ -314,12 +319,24 @@ void rig_free(struct rig *r)
 	free(r);
 }
 
+int rig_set_up(void **state)
+{
+	*state = rig_new();
+	return 0;
+}
+
+int rig_tear_down(void **state)
+{
+	rig_free(*state);
+	return 0;
+}
+
 uint32_t rig_add(struct rig *r, enum gp_class class)
 {
 	uint32_t handle = r->gpu.n++;
 	struct fake_task *t = &r->gpu.task[handle];
 
-	assert_true(r->gpu.n <= r->gpu.capacity);
+	assert_true(r->gpu.n <= RIG_TASKS);
 	t->seen = (struct gp_seen){.key = handle + 1u, .pid = (pid_t)(1000 + handle)};
 	t->present = true;
 	t->best_effort = class == GP_BEST_EFFORT;
@@ -330,6 +347,12 @@ uint32_t rig_add(struct rig *r, enum gp_class class)
 	r->attr[handle + 1] = GP_TASK_ATTR_DEFAULT;
 	r->attr[handle + 1].class = (uint8_t) class;
 	return handle;
+}
+
+void rig_add_many(struct rig *r, unsigned n)
+{
+	while (n--)
+		rig_add(r, GP_BEST_EFFORT);
 }
 
 void rig_set_policy(struct rig *r, const struct gp_policy_ops *ops)
@@ -357,6 +380,20 @@ void rig_start(struct rig *r, const struct gp_policy_ops *ops)
 {
 	rig_make(r);
 	rig_set_policy(r, ops);
+	rig_step(r);
+}
+
+void rig_start_with(struct rig *r, const struct gp_policy_ops *ops, const struct gp_task_plan *plan,
+		    size_t n)
+{
+	rig_add_many(r, (unsigned)n);
+	want_each(plan, n);
+	rig_start(r, ops);
+}
+
+void rig_tick(struct rig *r, uint64_t after_ns)
+{
+	r->now_ns += after_ns;
 	rig_step(r);
 }
 

@@ -63,7 +63,7 @@ struct fake_work {
 struct fake_gpu {
 	struct gp_gpu base;
 	struct fake_task *task;
-	unsigned n, capacity; /* all that ever were; the handle is the index */
+	unsigned n; /* all that ever were; the handle is the index */
 
 	struct fake_fault fault[FAKE_KINDS];
 	/* Chooses another fault for one action, instead of the table. */
@@ -116,6 +116,27 @@ extern const struct gp_policy_ops scripted;
 extern const struct gp_policy_ops watching;
 void want(uint64_t id, enum gp_want what, uint32_t slice_us);
 
+/* Plans for WANT and RIG_START. */
+#define HOLD                    \
+	{                       \
+		.want = GP_HOLD \
+	}
+#define LEAVE                    \
+	{                        \
+		.want = GP_LEAVE \
+	}
+#define RUN(slice)                                  \
+	{                                           \
+		.want = GP_RUN, .slice_us = (slice) \
+	}
+#define PLANS(...)                                  \
+	(const struct gp_task_plan[]){__VA_ARGS__}, \
+		sizeof((struct gp_task_plan[]){__VA_ARGS__}) / sizeof(struct gp_task_plan)
+
+/* Sets the plans of the tasks 1, 2, 3 ... */
+#define WANT(...) want_each(PLANS(__VA_ARGS__))
+void want_each(const struct gp_task_plan *plan, size_t n);
+
 /* The engine between the two. */
 
 struct rig {
@@ -132,12 +153,27 @@ struct rig {
 
 #define FAKE_CAPS (GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY)
 
-/* A device that can hold and slice, tells everything, and does what it is told at once. */
-struct rig *rig_new(unsigned max_tasks);
-void rig_free(struct rig *r);
+#define RIG_TASKS 1500 /* at most so many tasks in one test */
+
+/* A device that can hold and slice, reports everything, and acts at once. */
+struct rig *rig_new(void);
+void rig_free(struct rig *r); /* checks that all tasks are detached */
+
+/* A test case with a new rig, `r`, to which `set_up` can add tasks. */
+int rig_set_up(void **state);
+int rig_tear_down(void **state);
+#define RIG_TEST_WITH(function, set_up)            \
+	static void function##_on(struct rig *r);  \
+	TEST_WITH(function, set_up, rig_tear_down) \
+	{                                          \
+		function##_on(*state);             \
+	}                                          \
+	static void function##_on(struct rig *r)
+#define RIG_TEST(function) RIG_TEST_WITH(function, rig_set_up)
 
 /* Another task on the device, busy and on the hardware; returns its handle. Its key is one more. */
 uint32_t rig_add(struct rig *r, enum gp_class class);
+void rig_add_many(struct rig *r, unsigned n); /* best-effort */
 
 static inline void rig_make(struct rig *r)
 {
@@ -150,8 +186,16 @@ uint64_t rig_step(struct rig *r);
 /* An engine with that policy that has seen all tasks there are. */
 void rig_start(struct rig *r, const struct gp_policy_ops *ops);
 
-/* As the daemon drives it: a look whenever one is wanted. */
+/* The same with a new best-effort task for each plan. */
+#define RIG_START(r, ops, ...) rig_start_with(r, ops, PLANS(__VA_ARGS__))
+void rig_start_with(struct rig *r, const struct gp_policy_ops *ops, const struct gp_task_plan *plan,
+		    size_t n);
+
+/* As the daemon drives it: a tick whenever one is due. */
 void rig_run(struct rig *r, uint64_t for_ns);
+
+/* One tick after that time. */
+void rig_tick(struct rig *r, uint64_t after_ns);
 
 static inline struct gp_observation *rig_is(struct rig *r, uint32_t handle)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "property_stage.h"
 
+#include "base/log.h"
+
 struct world stage;
 
 const struct model_profile best_device = {
@@ -31,6 +33,7 @@ void open_stage(const char *policy, const struct model_profile *profile)
 {
 	struct gp_policy_choice choice;
 
+	gp_log_set_level(GP_LOG_ERROR);
 	assert_int_equal(gp_policy_parse(policy, &choice, NULL), 0);
 	assert_int_equal(world_init(&stage, &choice, profile, 1), 0);
 }

@@ -18,6 +18,19 @@ struct model_profile device_without_slices(void);
 void open_stage(const char *policy, const struct model_profile *profile);
 void close_stage(void);
 
+/* A test with an open stage. */
+#define STAGE_TEST(function, policy, profile)                  \
+	static void function##_on_stage(void);                 \
+	TEST(function)                                         \
+	{                                                      \
+		const struct model_profile profile_ = profile; \
+                                                               \
+		open_stage(policy, &profile_);                 \
+		function##_on_stage();                         \
+		close_stage();                                 \
+	}                                                      \
+	static void function##_on_stage(void)
+
 /* Adds a task; the engine sees it. */
 uint32_t cast_gang(uint8_t class, uint8_t priority, bool busy, uint64_t gang);
 

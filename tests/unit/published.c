@@ -18,12 +18,12 @@ static void run_once(const struct gp_scenario *s, const char *policy, struct boo
 {
 	struct gp_scenario copy = *s; /* the cached results of runs alone stay with the copy */
 	const struct gp_run_options options = {.watch = note_request, .watch_arg = book};
-	struct gp_run run;
+	struct gp_run result;
 
 	copy.alone_ns = NULL;
 	memset(book->free_ns, 0, sizeof book->free_ns);
-	shipped_run_watched(&copy, policy, &options, &run);
-	gp_run_free(&run);
+	result = run_scenario(&copy, policy, &options);
+	gp_run_free(&result);
 	free(copy.alone_ns);
 }
 

@@ -10,7 +10,7 @@
 #include "support/test.h"
 
 #include "base/clock.h"
-#include "shipped.h"
+#include "scenario_world.h"
 
 struct stream {
 	const char *name;

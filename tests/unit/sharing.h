@@ -6,15 +6,8 @@
 #ifndef GP_TESTS_SHARING_H
 #define GP_TESTS_SHARING_H
 
-#include "support/test.h"
-
-#include "base/log.h"
 #include "base/rng.h"
-#include "sim/scenario/scenario.h"
-
-#define US   GP_NS_PER_US
-#define MS   GP_NS_PER_MS
-#define S    GP_NS_PER_S
+#include "scenario_world.h"
 
 #define SETS 25u /* random sets of tasks that are tried on each device */
 
@@ -38,17 +31,24 @@ static const struct device_kind device_kinds[] = {
 	{.name = NULL},
 };
 
-extern struct gp_scenario scenario;
-
 static inline bool knows_at_once(const struct device_kind *kind)
 {
 	return kind->activity == GP_ACTIVITY_EXACT || kind->activity == GP_ACTIVITY_EVENTS;
 }
 
 const struct device_kind *device_named(const char *name);
-void begin(const struct device_kind *kind, uint64_t duration_ns);
+void begin_on(const struct device_kind *kind, uint64_t duration_ns);
 struct gp_task_attr be_attr(uint32_t weight);
-void add(struct gp_sim_task task, struct gp_task_attr attr);
+
+/* A test that runs on a device of each kind, `kind`. */
+#define DEVICE_TEST(function)                                                           \
+	static void function##_on(const struct device_kind *kind);                      \
+	TEST(function)                                                                  \
+	{                                                                               \
+		for (const struct device_kind *kind = device_kinds; kind->name; kind++) \
+			function##_on(kind);                                            \
+	}                                                                               \
+	static void function##_on(const struct device_kind *kind)
 
 /* A task that always has work. */
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
@@ -61,16 +61,13 @@ static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
 	return low + gp_rng_below(rng, high - low + 1);
 }
 
-/* The caller frees the run; the scenario is freed here. */
-struct gp_run finish(const char *policy);
+/* The part of a task in the last run, in percent. */
+void assert_part(const struct device_kind *kind, uint32_t task, double wanted, double within);
 
-/* Its part of the time in percent, as work that was done. */
-static inline double part(const struct gp_run *run, uint32_t task)
-{
-	return 100.0 * (double)run->task[task].work_ns / (double)run->duration_ns;
-}
-
-void assert_part(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
-		 double wanted, double within);
+/* The same for the tasks 0, 1, 2 ... */
+#define ASSERT_PARTS(kind, within, ...)                           \
+	assert_parts(kind, within, (const double[]){__VA_ARGS__}, \
+		     sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+void assert_parts(const struct device_kind *kind, double within, const double *wanted, size_t n);
 
 #endif

@@ -1,37 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim_world.h"
 
-const struct gp_sim_device plain = {
-	.slice_us = 2000,
-	.slices = true,
-	.max_held = 16,
-	.launch_hinted_permille = 1000,
-	.activity = GP_ACTIVITY_EXACT,
-};
+#define SIMS_MAX  8
+#define TASKS_MAX 16
+
+static struct gp_sim *made[SIMS_MAX];
+static unsigned nmade;
+
+const struct gp_sim_device plain = {PLAIN_COSTS, .activity = GP_ACTIVITY_EXACT};
 
 struct gp_sim_task closed_loop(uint64_t kernel_ns)
 {
-	return (struct gp_sim_task){
-		.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns, .stop_ns = GP_NEVER};
+	return (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns};
 }
 
 struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns)
 {
-	return (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-				    .every_ns = every_ns,
-				    .kernel_ns = kernel_ns,
-				    .stop_ns = GP_NEVER};
+	return (struct gp_sim_task){
+		.load = GP_LOAD_PERIODIC, .every_ns = every_ns, .kernel_ns = kernel_ns};
 }
 
 struct gp_sim *new_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
-		       uint32_t ntasks, uint64_t seed)
+		       size_t ntasks, uint64_t seed)
 {
+	struct gp_sim_task copy[TASKS_MAX];
 	const struct gp_sim_config config = {
-		.device = *device, .task = task, .ntasks = ntasks, .seed = seed};
-	struct gp_sim *sim;
+		.device = *device, .task = copy, .ntasks = (uint32_t)ntasks, .seed = seed};
 
-	assert_int_equal(gp_sim_new(&config, &sim), 0);
-	return sim;
+	assert_true(ntasks <= TASKS_MAX && nmade < SIMS_MAX);
+	for (size_t i = 0; i < ntasks; i++) {
+		copy[i] = task[i];
+		if (!copy[i].stop_ns)
+			copy[i].stop_ns = GP_NEVER;
+	}
+	assert_int_equal(gp_sim_new(&config, &made[nmade]), 0);
+	return made[nmade++];
+}
+
+struct gp_sim *make_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
+			size_t ntasks)
+{
+	return new_sim(device, task, ntasks, 1);
+}
+
+void free_sims(void)
+{
+	while (nmade)
+		gp_sim_free(made[--nmade]);
+}
+
+int sim_tear_down(void **state)
+{
+	(void)state;
+	free_sims();
+	return 0;
 }
 
 void run_to(struct gp_sim *sim, uint64_t to_ns)
@@ -41,6 +63,18 @@ void run_to(struct gp_sim *sim, uint64_t to_ns)
 	while (gp_sim_advance(sim, to_ns) < to_ns)
 		gp_sim_take_signal(sim, &rescan);
 	gp_sim_take_signal(sim, &rescan);
+}
+
+void finish_at(struct gp_sim *sim, uint64_t end_ns)
+{
+	run_to(sim, end_ns);
+	gp_sim_finish(sim, end_ns);
+}
+
+uint64_t finished_by(struct gp_sim *sim, uint32_t task, uint64_t at_ns)
+{
+	run_to(sim, at_ns);
+	return finished(sim, task);
 }
 
 void attach(struct gp_sim *sim, uint32_t task)
@@ -73,6 +107,30 @@ void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t no
 
 	assert_int_equal(gp_gpu_set_slice(gp_sim_gpu(sim), now_ns, &a, 1), 0);
 	assert_int_equal(a.status, -EINPROGRESS);
+}
+
+void attach_at(struct gp_sim *sim, uint32_t task, uint64_t at_ns)
+{
+	run_to(sim, at_ns);
+	attach(sim, task);
+}
+
+void hold_at(struct gp_sim *sim, uint32_t task, uint64_t at_ns)
+{
+	run_to(sim, at_ns);
+	hold(sim, task, at_ns);
+}
+
+void release_at(struct gp_sim *sim, uint32_t task, uint64_t at_ns)
+{
+	run_to(sim, at_ns);
+	release(sim, task, at_ns);
+}
+
+void set_slice_at(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t at_ns)
+{
+	run_to(sim, at_ns);
+	set_slice(sim, task, slice_us, at_ns);
 }
 
 struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns)

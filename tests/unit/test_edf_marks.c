@@ -7,127 +7,97 @@
 
 TEST(request_marks_are_enough_on_a_device_without_activity)
 {
-	const struct draw draw = {.sets = sets_of(200),
-				  .most = 7,
-				  .low = 100,
-				  .high = 1100,
-				  .change_permille = 10,
-				  .cost_permille = 1000,
-				  .request_marks = true};
-
-	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+	some_are_refused("edf", DRAW(200, .most = 7, .low = 100, .high = 1100,
+				     .change_permille = 10, .request_marks = true));
 }
 
 /* As on NVIDIA GPUs: of a task without marks only a sample is known. */
 TEST(request_marks_are_enough_on_a_device_with_samples_and_slices)
 {
-	const struct draw fits = {.sets = sets_of(200),
-				  .most = 13,
-				  .low = 100,
-				  .high = 799,
-				  .change_permille = 10,
-				  .cost_permille = 1000,
-				  .request_marks = true,
-				  .sampled = true};
-	struct draw any = fits;
+	none_are_refused("edf",
+			 DRAW(200, .most = 13, .low = 100, .high = 799, .change_permille = 10,
+			      .request_marks = true, .sampled = true));
+	some_are_refused("edf",
+			 DRAW(200, .most = 13, .low = 100, .high = 1100, .change_permille = 30,
+			      .request_marks = true, .sampled = true, .sporadic = true));
+}
 
-	assert_int_equal(run_sets("edf", &fits), 0);
-	any.high = 1100;
-	any.change_permille = 30;
-	any.sporadic = true;
-	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+/* A service with requests of 20 ms that sends request marks, on an H200 as it is. */
+static uint32_t add_frames(struct world *w)
+{
+	uint32_t frames = world_add_service(w, 150 * MS, 150 * MS, 21 * MS);
+
+	world_show_samples(w);
+	w->task[frames].kernel_ns = 20 * MS;
+	w->task[frames].request_marks = true;
+	return frames;
 }
 
 /* Tasks that send no request marks. */
 
 /* It is not waited for, and no room is kept for it; its requests would be seen 167 ms late. */
-TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing)
+DEADLINE_TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing, 1000)
 {
 	uint32_t silent, frames;
-	struct world w;
 
-	deadline_world_init(&w, 1000);
-	world_show_samples(&w);
-	silent = world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
-	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
-	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].request_marks = true;
-	world_run(&w, "edf");
-	assert_true(w.stats[silent].refused);
-	assert_false(w.stats[frames].refused);
-	assert_in_range(w.longest_ns[frames], 20 * MS, 22 * MS);
+	silent = world_add(w, IDLE, 600 * MS, 20 * MS);
+	frames = add_frames(w);
+	world_run(w, "edf");
+	assert_true(w->stats[silent].refused);
+	assert_false(w->stats[frames].refused);
+	assert_in_range(w->longest_ns[frames], 20 * MS, 22 * MS);
 }
 
-TEST(a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way)
+DEADLINE_TEST(a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way, 1000)
 {
 	uint32_t silent, frames;
-	struct world w;
 
-	deadline_world_init(&w, 1000);
-	world_show_samples(&w);
-	silent = world_add_service(&w, 600 * MS, 700 * MS, 20 * MS);
-	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
-	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].request_marks = true;
-	world_run(&w, "edf");
-	assert_true(w.stats[silent].refused);
-	assert_false(w.stats[frames].refused);
-	assert_int_equal(w.missed[silent] + w.missed[frames], 0);
-	assert_in_range(w.longest_ns[frames], 20 * MS, 25 * MS);
+	silent = world_add_service(w, 600 * MS, 700 * MS, 20 * MS);
+	frames = add_frames(w);
+	world_run(w, "edf");
+	assert_true(w->stats[silent].refused);
+	assert_false(w->stats[frames].refused);
+	assert_int_equal(w->missed[silent] + w->missed[frames], 0);
+	assert_in_range(w->longest_ns[frames], 20 * MS, 25 * MS);
 }
 
 /* It works for 30 ms now and then. A sample shows it as idle, and is outdated when it works. */
-TEST(a_task_that_was_seen_idle_is_held_all_the_same)
+DEADLINE_TEST(a_task_that_was_seen_idle_is_held_all_the_same, 1000)
 {
 	uint32_t frames;
-	struct world w;
 
-	deadline_world_init(&w, 1000);
-	world_show_samples(&w);
-	world_add_service(&w, 0, 410 * MS, 30 * MS);
-	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
-	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].request_marks = true;
-	world_run(&w, "edf");
-	assert_false(w.stats[frames].refused);
-	assert_int_equal(w.stats[frames].overruns, 0);
-	assert_in_range(w.longest_ns[frames], 20 * MS, 22 * MS);
-	assert_int_equal(w.finished[0], 24);
+	world_add_service(w, 0, 410 * MS, 30 * MS);
+	frames = add_frames(w);
+	world_run(w, "edf");
+	assert_false(w->stats[frames].refused);
+	assert_int_equal(w->stats[frames].overruns, 0);
+	assert_in_range(w->longest_ns[frames], 20 * MS, 22 * MS);
+	assert_int_equal(w->finished[0], 24);
 }
 
 TEST(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing)
 {
-	const struct draw draw = {.sets = sets_of(200),
-				  .most = 10,
-				  .low = 100,
-				  .high = 1100,
-				  .change_permille = 30,
-				  .cost_permille = 1000,
-				  .request_marks = true,
-				  .sampled = true,
-				  .silent = true};
-	struct draw blind = draw;
+	struct draw draw = DRAW(200, .most = 10, .low = 100, .high = 1100, .change_permille = 30,
+				.request_marks = true, .sampled = true, .silent = true);
 
-	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
-	blind.sampled = false;
-	assert_in_range(run_sets("edf", &blind), 1, draw.sets - 1);
+	some_are_refused("edf", draw);
+	draw.sampled = false;
+	some_are_refused("edf", draw);
 }
 
 /* Two services that never work, and a job that always does. */
-TEST(no_turns_are_kept_for_services_that_do_nothing)
+DEADLINE_TEST(no_turns_are_kept_for_services_that_do_nothing, 1000)
 {
 	uint32_t job;
-	struct world w;
 
-	deadline_world_init(&w, 1000);
-	world_show_samples(&w);
-	w.config.request_marks = true;
+	world_show_samples(w);
+	w->config.request_marks = true;
 	for (int i = 0; i < 2; i++)
-		world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
-	job = world_add_job(&w);
-	w.duration_ns = 2 * S;
-	world_run(&w, "edf");
-	assert_true(w.work_ns[job] > 2 * S * 98 / 100);
+		world_add(w, IDLE, 600 * MS, 20 * MS);
+	job = world_add_job(w);
+	w->duration_ns = 2 * S;
+	world_run(w, "edf");
+	assert_true(w->work_ns[job] > 2 * S * 98 / 100);
 }
 
 TEST(samples_of_activity_come_too_late_for_a_promise)
@@ -148,9 +118,4 @@ TEST(samples_of_activity_come_too_late_for_a_promise)
 	assert_non_null(strstr(err.text, "request marks"));
 	gp_engine_free(engine);
 	gp_sim_free(sim);
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

@@ -8,8 +8,6 @@
  * prints the table of docs/deadlines.md: for each number of tasks SETS sets of each kind, and for
  * each refused set ATTEMPTS attempts to make a task late if it were accepted.
  */
-#include "deadline_world.h"
-
 #include "deadline_sets.h"
 
 #define SHORTEST_NS (6400 * US) /* of this deadline the jitter takes the largest part: 1/64 */
@@ -179,11 +177,7 @@ TEST(background_that_pauses_all_the_time_makes_no_task_late)
 			world_add_service(&w, deadline_ns, deadline_ns + 7 * MS,
 					  deadline_ns * 8 / 10);
 			for (unsigned i = 0; i < 8; i++)
-				world_add(&w,
-					  (struct gp_sim_task){.load = GP_LOAD_POISSON,
-							       .every_ns = 32 * kernel_ns[k],
-							       .kernel_ns = kernel_ns[k]},
-					  0, 0);
+				world_add(&w, POISSON(32 * kernel_ns[k], kernel_ns[k]), 0, 0);
 			w.duration_ns = 3 * S;
 			world_run(&w, "edf");
 			world_check(&w, "edf");
@@ -192,26 +186,22 @@ TEST(background_that_pauses_all_the_time_makes_no_task_late)
 }
 
 /* A request without competition costs no call, and so delays no other task. */
-TEST(idle_tasks_are_held_only_while_a_task_waits)
+DEADLINE_TEST(idle_tasks_are_held_only_while_a_task_waits, 1000)
 {
 	uint64_t arrival_ns[10];
-	struct world w;
 
-	deadline_world_init(&w, 1000);
 	for (uint64_t k = 0; k < 10; k++)
 		arrival_ns[k] = k * 200 * MS;
 	for (uint32_t i = 0; i < 4; i++) {
-		world_add_service(&w, 200 * MS, 200 * MS, 10 * MS);
-		w.task[i].load = GP_LOAD_TRACE;
-		w.task[i].arrival_ns = arrival_ns;
-		w.task[i].arrivals = 10;
-		w.task[i].start_ns = 50ull * i * MS;
+		world_add_service(w, 200 * MS, 200 * MS, 10 * MS);
+		world_set_trace(w, i, arrival_ns, 10);
+		w->task[i].start_ns = 50ull * i * MS;
 	}
-	world_run(&w, "edf");
-	world_check(&w, "edf");
-	assert_int_equal(w.engine_stats.holds, 0);
+	world_run(w, "edf");
+	world_check(w, "edf");
+	assert_int_equal(w->engine_stats.holds, 0);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_in_range(w.longest_ns[i], 10 * MS, 10500 * US);
+		assert_in_range(w->longest_ns[i], 10 * MS, 10500 * US);
 }
 
 /* The table. */
@@ -247,7 +237,6 @@ static void survey(unsigned sets, unsigned attempts)
 
 TEST_BEGIN
 {
-	gp_log_set_level(GP_LOG_ERROR);
 	if (argc == 4 && !strcmp(argv[1], "survey")) {
 		survey((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 		exit(0);

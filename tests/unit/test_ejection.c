@@ -16,17 +16,12 @@
  */
 static void want_well(void)
 {
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 3000);
-	want(3, GP_RUN, 0);
-	want(4, GP_RUN, 100000);
-	want(5, GP_RUN, 0);
-	want(6, GP_RUN, 0);
+	WANT(HOLD, RUN(3000), RUN(0), RUN(100000), RUN(0), RUN(0));
 }
 
 static struct rig *rig_of_victims(void)
 {
-	struct rig *r = rig_new(8);
+	struct rig *r = rig_new();
 
 	for (int i = 0; i < 7; i++)
 		rig_add(r, i == 3 ? GP_LATENCY_CRITICAL : i == 6 ? GP_UNMANAGED : GP_BEST_EFFORT);
@@ -48,6 +43,14 @@ static struct rig *rig_of_victims(void)
 	assert_int_equal(rig_is(r, 3)->slice_us, 100000);
 	return r;
 }
+
+static int set_up_victims(void **state)
+{
+	*state = rig_of_victims();
+	return 0;
+}
+
+#define VICTIMS_TEST(function) RIG_TEST_WITH(function, set_up_victims)
 
 static void assert_given_back(struct rig *r)
 {
@@ -90,34 +93,28 @@ static void assert_ejected(struct rig *r, enum gp_eject_reason reason, uint64_t 
 	assert_int_equal(r->last[GP_EVENT_EJECTED].now_ns, r->now_ns);
 }
 
-TEST(a_policy_that_returns_an_error_is_ejected)
+VICTIMS_TEST(a_policy_that_returns_an_error_is_ejected)
 {
-	struct rig *r = rig_of_victims();
-
 	script.result = -EPROTO;
 	rig_step(r);
 	assert_ejected(r, GP_EJECT_FAILED, 0, gp_error_name(-EPROTO));
 	assert_given_back(r);
-	rig_free(r);
 }
 
-TEST(a_policy_that_takes_too_long_is_ejected)
+VICTIMS_TEST(a_policy_that_takes_too_long_is_ejected)
 {
-	struct rig *r = rig_of_victims();
-
 	script.takes_ns = 10 * MS + 1 * GP_NS_PER_US;
 	want(1, GP_RUN, 0); /* what it wanted does not count */
 	rig_step(r);
 	assert_ejected(r, GP_EJECT_SLOW, 0, "10001 us");
 	assert_int_equal(gp_engine_ejection(r->engine)->task_plan[0].want, GP_RUN);
 	assert_given_back(r);
-	rig_free(r);
 }
 
 TEST(the_limit_on_deciding_can_be_set_and_needs_a_clock)
 {
 	for (int with_clock = 0; with_clock < 2; with_clock++) {
-		struct rig *r = rig_new(2);
+		struct rig *r = rig_new();
 
 		(void)state;
 		r->config.decide_limit_ns = 100;
@@ -168,30 +165,23 @@ TEST(a_policy_that_breaks_a_rule_is_ejected)
 	}
 }
 
-TEST(a_policy_that_gives_two_tasks_tiny_slices_is_ejected)
+VICTIMS_TEST(a_policy_that_gives_two_tasks_tiny_slices_is_ejected)
 {
-	struct rig *r = rig_of_victims();
-
 	want(2, GP_RUN, 5);
 	want(5, GP_RUN, GP_TINY_SLICE_US);
 	rig_step(r);
 	assert_ejected(r, GP_EJECT_BOUND, 5, "tiny");
 	assert_given_back(r);
-	rig_free(r);
 }
 
-TEST(a_policy_that_holds_more_than_the_device_can_is_ejected)
+VICTIMS_TEST(a_policy_that_holds_more_than_the_device_can_is_ejected)
 {
-	struct rig *r = rig_of_victims();
-
 	r->gpu.base.info.max_held = 3; /* one of them is the user's */
-	want(1, GP_HOLD, 0);
-	want(2, GP_HOLD, 0);
+	WANT(HOLD, HOLD);
 	want(4, GP_HOLD, 0);
 	rig_step(r);
 	assert_ejected(r, GP_EJECT_BOUND, 0, "holds 3 tasks beside 1");
 	assert_given_back(r);
-	rig_free(r);
 }
 
 TEST(a_policy_that_asks_for_a_look_in_the_past_is_ejected)
@@ -222,7 +212,7 @@ TEST(a_policy_that_uses_what_the_device_lacks_is_ejected)
 	};
 
 	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
-		struct rig *r = rig_new(2);
+		struct rig *r = rig_new();
 
 		rig_add(r, GP_BEST_EFFORT);
 		r->gpu.base.info.caps = cases[c].caps;
@@ -237,10 +227,8 @@ TEST(a_policy_that_uses_what_the_device_lacks_is_ejected)
 	}
 }
 
-TEST(a_policy_may_go_to_the_limits)
+VICTIMS_TEST(a_policy_may_go_to_the_limits)
 {
-	struct rig *r = rig_of_victims();
-
 	want(1, GP_HOLD, 0); /* with the user's, four */
 	want(2, GP_RUN, 5);  /* the smallest, and the only tiny one */
 	want(3, GP_RUN, 6);  /* held by its user: does not count */
@@ -256,7 +244,6 @@ TEST(a_policy_may_go_to_the_limits)
 	script.next_ns = GP_NEVER;
 	rig_step(r);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
 TEST(a_policy_that_holds_a_busy_task_for_ever_is_ejected)
@@ -287,7 +274,7 @@ TEST(a_policy_that_holds_a_busy_task_for_ever_is_ejected)
 TEST(a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected)
 {
 	for (int slices = 0; slices < 2; slices++) {
-		struct rig *r = rig_new(4);
+		struct rig *r = rig_new();
 
 		rig_add(r, GP_UNMANAGED); /* not the policy's */
 		for (uint64_t id = 2; id <= 3; id++) {
@@ -316,10 +303,8 @@ TEST(a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected)
 	}
 }
 
-TEST(a_released_task_that_may_be_idle_is_not_starved)
+RIG_TEST(a_released_task_that_may_be_idle_is_not_starved)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->known = GP_KNOWN_RUN; /* up to now, and it never ran */
@@ -327,13 +312,10 @@ TEST(a_released_task_that_may_be_idle_is_not_starved)
 	rig_start(r, &watching);
 	rig_run(r, 60 * S);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(a_sample_that_is_never_renewed_starves_nobody)
+RIG_TEST(a_sample_that_is_never_renewed_starves_nobody)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUN;
@@ -342,13 +324,10 @@ TEST(a_sample_that_is_never_renewed_starves_nobody)
 	rig_start(r, &watching);
 	rig_run(r, 60 * S); /* there is evidence for 3 ms of waiting, and for no more */
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(a_hold_by_somebody_else_is_not_the_policys_fault)
+RIG_TEST(a_hold_by_somebody_else_is_not_the_policys_fault)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &watching); /* leaves it alone */
 	rig_is(r, 0)->held = true;
@@ -356,25 +335,19 @@ TEST(a_hold_by_somebody_else_is_not_the_policys_fault)
 	rig_run(r, 30 * S);
 	assert_true(rig_is(r, 0)->held);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(idle_and_unmanaged_tasks_cannot_be_starved)
+VICTIMS_TEST(idle_and_unmanaged_tasks_cannot_be_starved)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->active = rig_is(r, 0)->running = false;
 	rig_is(r, 6)->running = false;
 	rig_run(r, 60 * S);
 	assert_null(gp_engine_ejection(r->engine));
 	assert_true(rig_is(r, 0)->held);
-	rig_free(r);
 }
 
-TEST(a_task_that_gets_a_moment_now_and_then_is_not_starved)
+VICTIMS_TEST(a_task_that_gets_a_moment_now_and_then_is_not_starved)
 {
-	struct rig *r = rig_of_victims();
-
 	for (int i = 0; i < 8; i++) {
 		rig_is(r, 0)->running = false;
 		rig_run(r, 9 * S);
@@ -386,14 +359,11 @@ TEST(a_task_that_gets_a_moment_now_and_then_is_not_starved)
 	}
 	assert_null(gp_engine_ejection(r->engine));
 	assert_in_range(rig_task(r, 0).waited_max_ns, 9 * S, 9 * S + 20 * MS);
-	rig_free(r);
 }
 
 /* The daemon was stopped, and everything was released meanwhile. */
-TEST(time_in_which_nobody_looked_is_not_held_against_the_policy)
+VICTIMS_TEST(time_in_which_nobody_looked_is_not_held_against_the_policy)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->running = false;
 	rig_run(r, 5 * S);
 	r->now_ns += 60 * S;
@@ -402,13 +372,10 @@ TEST(time_in_which_nobody_looked_is_not_held_against_the_policy)
 	rig_run(r, 2 * S);
 	assert_non_null(gp_engine_ejection(r->engine));
 	assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_STARVED);
-	rig_free(r);
 }
 
-TEST(what_was_waited_under_another_policy_is_not_held_against_this_one)
+VICTIMS_TEST(what_was_waited_under_another_policy_is_not_held_against_this_one)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->running = false;
 	rig_run(r, 9 * S);
 	rig_set_policy(r, &scripted);
@@ -416,13 +383,10 @@ TEST(what_was_waited_under_another_policy_is_not_held_against_this_one)
 	assert_null(gp_engine_ejection(r->engine));
 	rig_run(r, 2 * S);
 	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &scripted);
-	rig_free(r);
 }
 
-TEST(a_release_that_fails_is_not_the_policys_fault)
+VICTIMS_TEST(a_release_that_fails_is_not_the_policys_fault)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->running = false;
 	rig_run(r, 100 * MS);
 	r->gpu.fault[FAKE_RELEASE].status = -EIO;
@@ -434,13 +398,10 @@ TEST(a_release_that_fails_is_not_the_policys_fault)
 	rig_run(r, RECOVERY_NS);
 	assert_false(rig_is(r, 0)->held);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns)
+VICTIMS_TEST(a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->running = false;
 	r->gpu.fault[FAKE_RELEASE].status = -EIO;
 	for (int turn = 0; turn < 40; turn++) { /* it wants the best for task 1, half the time */
@@ -449,13 +410,10 @@ TEST(a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns)
 		rig_run(r, 500 * MS);
 	}
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(a_slice_that_cannot_be_set_is_not_the_policys_fault)
+VICTIMS_TEST(a_slice_that_cannot_be_set_is_not_the_policys_fault)
 {
-	struct rig *r = rig_of_victims();
-
 	rig_is(r, 0)->active = false;
 	rig_is(r, 1)->running = false;
 	rig_is(r, 1)->known |= GP_KNOWN_RUN; /* which stands still */
@@ -464,18 +422,16 @@ TEST(a_slice_that_cannot_be_set_is_not_the_policys_fault)
 	want(2, GP_RUN, 50000);
 	rig_run(r, 20 * S);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
 TEST(the_record_of_many_tasks_is_cut_and_says_so)
 {
 	for (unsigned n = GP_EJECT_VIEW_MAX - 1; n <= GP_EJECT_VIEW_MAX + 36; n++) {
-		struct rig *r = rig_new(128);
+		struct rig *r = rig_new();
 		const struct gp_ejection *x;
 
 		(void)state;
-		for (unsigned i = 0; i < n; i++)
-			rig_add(r, GP_BEST_EFFORT);
+		rig_add_many(r, n);
 		script.result = -EINVAL;
 		rig_start(r, &scripted);
 		x = gp_engine_ejection(r->engine);
@@ -489,9 +445,8 @@ TEST(the_record_of_many_tasks_is_cut_and_says_so)
 	}
 }
 
-TEST(after_an_ejection_another_policy_can_be_tried_and_the_record_stays)
+VICTIMS_TEST(after_an_ejection_another_policy_can_be_tried_and_the_record_stays)
 {
-	struct rig *r = rig_of_victims();
 	uint64_t ejected_ns;
 
 	script.result = -EIO;
@@ -512,7 +467,6 @@ TEST(after_an_ejection_another_policy_can_be_tried_and_the_record_stays)
 	assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_BOUND);
 	assert_int_equal(rig_stats(r)->ejections, 2);
 	assert_given_back(r);
-	rig_free(r);
 }
 
 /* A clock on which everything takes a second. */
@@ -524,10 +478,9 @@ static uint64_t crawl(const struct gp_clock *clock)
 	return now_ns += 1 * S;
 }
 
-TEST(the_baseline_is_never_ejected)
+RIG_TEST(the_baseline_is_never_ejected)
 {
 	const struct gp_clock slow = {.now_ns = crawl};
-	struct rig *r = rig_new(2);
 
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = false;
@@ -541,13 +494,10 @@ TEST(the_baseline_is_never_ejected)
 	rig_run(r, 20 * S);
 	assert_int_equal(rig_stats(r)->ejections, 1); /* and its record is not written over */
 	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &watching);
-	rig_free(r);
 }
 
-TEST(what_an_ejected_policy_held_is_released_even_if_that_fails_at_first)
+VICTIMS_TEST(what_an_ejected_policy_held_is_released_even_if_that_fails_at_first)
 {
-	struct rig *r = rig_of_victims();
-
 	r->gpu.fault[FAKE_RELEASE].whole = -EIO;
 	r->gpu.fault[FAKE_SLICE].whole = -EIO;
 	script.result = -EIO;
@@ -556,7 +506,6 @@ TEST(what_an_ejected_policy_held_is_released_even_if_that_fails_at_first)
 	memset(r->gpu.fault, 0, sizeof r->gpu.fault);
 	rig_run(r, RECOVERY_NS);
 	assert_given_back(r);
-	rig_free(r);
 }
 
 TEST(every_reason_has_a_name)

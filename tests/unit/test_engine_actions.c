@@ -7,15 +7,9 @@
 
 #include <malloc.h>
 
-TEST(a_hold_that_somebody_undoes_is_counted_and_applied_again)
+RIG_TEST(a_hold_that_somebody_undoes_is_counted_and_applied_again)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 5000);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD, RUN(5000));
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->undone, 0);
 	for (unsigned i = 1; i <= 5; i++) {
@@ -33,17 +27,12 @@ TEST(a_hold_that_somebody_undoes_is_counted_and_applied_again)
 	assert_int_equal(r->events[GP_EVENT_UNDONE], 6);
 	assert_int_equal(r->last[GP_EVENT_UNDONE].task, 2);
 	assert_int_equal(rig_stats(r)->failures, 0);
-	rig_free(r);
 }
 
-TEST(an_action_on_its_way_that_is_late_is_not_called_undone)
+RIG_TEST(an_action_on_its_way_that_is_late_is_not_called_undone)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 10 * MS};
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD);
 	rig_run(r, 9 * MS);
 	assert_false(rig_is(r, 0)->held);
 	assert_int_equal(r->gpu.nasked, 1); /* and is not asked for twice */
@@ -54,20 +43,13 @@ TEST(an_action_on_its_way_that_is_late_is_not_called_undone)
 	assert_int_equal(rig_stats(r)->failures, 0);
 	assert_int_equal(rig_stats(r)->hold_ns.count, 1);
 	assert_in_range(rig_stats(r)->hold_ns.max, 10 * MS, 12 * MS);
-	rig_free(r);
 }
 
-TEST(what_others_do_while_an_action_is_under_way_is_not_called_undone)
+RIG_TEST(what_others_do_while_an_action_is_under_way_is_not_called_undone)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 3000);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 10 * MS};
 	r->gpu.fault[FAKE_SLICE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 10 * MS};
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD, RUN(3000));
 	rig_run(r, 3 * MS);
 	rig_is(r, 0)->held = true;
 	rig_is(r, 1)->slice_us = 700;
@@ -75,18 +57,13 @@ TEST(what_others_do_while_an_action_is_under_way_is_not_called_undone)
 	assert_true(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 3000);
 	assert_int_equal(rig_stats(r)->undone, 0);
-	rig_free(r);
 }
 
-TEST(an_order_that_is_reversed_on_its_way_is_not_called_undone)
+RIG_TEST(an_order_that_is_reversed_on_its_way_is_not_called_undone)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 4 * MS};
 	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 4 * MS};
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD);
 	rig_run(r, 1 * MS);
 	want(1, GP_RUN, 0); /* changes its mind before the hold is there */
 	gp_engine_trigger(r->engine, false);
@@ -94,34 +71,21 @@ TEST(an_order_that_is_reversed_on_its_way_is_not_called_undone)
 	assert_false(rig_is(r, 0)->held);
 	assert_false(rig_task(r, 0).held);
 	assert_int_equal(rig_stats(r)->undone, 0);
-	rig_free(r);
 }
 
-TEST(nothing_is_asked_for_twice_while_all_is_as_it_should_be)
+RIG_TEST(nothing_is_asked_for_twice_while_all_is_as_it_should_be)
 {
-	struct rig *r = rig_new(4);
-
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 5000);
-	want(3, GP_RUN, 0);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD, RUN(5000), RUN(0));
 	rig_run(r, 1 * S);
 	assert_int_equal(r->gpu.nasked, 2);
 	assert_true(rig_stats(r)->ticks > 100);
-	rig_free(r);
 }
 
-TEST(what_can_never_be_seen_is_believed_when_accepted)
+RIG_TEST(what_can_never_be_seen_is_believed_when_accepted)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_is(r, 0)->known = rig_is(r, 1)->known = 0;
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 10);
+	WANT(HOLD, RUN(10));
 	rig_start(r, &watching);
 	rig_run(r, 200 * MS);
 	assert_int_equal(r->gpu.nasked, 2);
@@ -129,19 +93,15 @@ TEST(what_can_never_be_seen_is_believed_when_accepted)
 	assert_int_equal(rig_task(r, 1).slice_us, 10);
 	assert_int_equal(rig_stats(r)->failures, 0);
 	assert_int_equal(rig_stats(r)->hold_ns.count, 1);
-	want(1, GP_RUN, 0);
-	want(2, GP_RUN, 0);
+	WANT(RUN(0), RUN(0));
 	rig_run(r, 200 * MS);
 	assert_false(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 0);
 	assert_int_equal(rig_stats(r)->release_ns.count, 1);
-	rig_free(r);
 }
 
-TEST(tasks_to_hold_or_release_go_in_one_call)
+RIG_TEST(tasks_to_hold_or_release_go_in_one_call)
 {
-	struct rig *r = rig_new(32);
-
 	for (uint64_t id = 1; id <= 20; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_HOLD, 0);
@@ -160,12 +120,10 @@ TEST(tasks_to_hold_or_release_go_in_one_call)
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->slices, 20);
 	assert_int_equal(rig_stats(r)->releases, 20);
-	rig_free(r);
 }
 
-TEST(longer_slices_come_first_then_holds_tiny_slices_and_releases)
+RIG_TEST(longer_slices_come_first_then_holds_tiny_slices_and_releases)
 {
-	struct rig *r = rig_new(8);
 	const struct fake_act expected[] = {
 		{.kind = FAKE_SLICE, .handle = 1, .slice_us = 3000},
 		{.kind = FAKE_SLICE, .handle = 4, .slice_us = 0},
@@ -174,23 +132,12 @@ TEST(longer_slices_come_first_then_holds_tiny_slices_and_releases)
 		{.kind = FAKE_RELEASE, .handle = 3},
 	};
 
-	for (int i = 0; i < 5; i++)
-		rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 0);
-	want(2, GP_RUN, 0);
-	want(3, GP_RUN, 0);
-	want(4, GP_HOLD, 0);
-	want(5, GP_RUN, 9000);
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k].observed = true;
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, RUN(0), RUN(0), RUN(0), HOLD, RUN(9000));
 	rig_step(r);
 	r->gpu.nasked = 0;
-	want(1, GP_RUN, 1);
-	want(2, GP_RUN, 3000);
-	want(3, GP_HOLD, 0);
-	want(4, GP_RUN, 0);
-	want(5, GP_RUN, 0);
+	WANT(RUN(1), RUN(3000), HOLD, RUN(0), RUN(0));
 	rig_step(r);
 	assert_int_equal(r->gpu.nasked, 5);
 	for (unsigned i = 0; i < 5; i++) {
@@ -198,16 +145,11 @@ TEST(longer_slices_come_first_then_holds_tiny_slices_and_releases)
 		assert_int_equal(r->gpu.asked[i].handle, expected[i].handle);
 		assert_int_equal(r->gpu.asked[i].slice_us, expected[i].slice_us);
 	}
-	rig_free(r);
 }
 
-TEST(the_slice_of_a_held_task_is_set_before_its_release)
+RIG_TEST(the_slice_of_a_held_task_is_set_before_its_release)
 {
-	struct rig *r = rig_new(8);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	want(1, GP_HOLD, 3000); /* means nothing while it is held */
 	rig_run(r, 200 * MS);
 	assert_int_equal(r->gpu.nasked, 1);
@@ -218,20 +160,13 @@ TEST(the_slice_of_a_held_task_is_set_before_its_release)
 	assert_int_equal(r->gpu.asked[2].kind, FAKE_RELEASE);
 	assert_false(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 0)->slice_us, 3000);
-	rig_free(r);
 }
 
-TEST(the_tiny_slice_changes_hands_only_behind_the_hold)
+RIG_TEST(the_tiny_slice_changes_hands_only_behind_the_hold)
 {
-	struct rig *r = rig_new(8);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 1);
-	want(2, GP_HOLD, 0);
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 1 * MS};
-	rig_start(r, &watching);
+	RIG_START(r, &watching, RUN(1), HOLD);
 	for (int turn = 0; turn < 20; turn++) {
 		rig_run(r, 20 * MS);
 		want(1, turn % 2 ? GP_RUN : GP_HOLD, 1);
@@ -241,44 +176,32 @@ TEST(the_tiny_slice_changes_hands_only_behind_the_hold)
 	assert_true(rig_stats(r)->deferred > 0);
 	assert_int_equal(rig_stats(r)->failures, 0);
 	assert_int_equal(rig_stats(r)->undone, 0);
-	rig_free(r);
 }
 
-TEST(a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one)
+RIG_TEST(a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one)
 {
-	struct rig *r = rig_new(8);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_is(r, 2)->slice_us = GP_TINY_SLICE_US; /* not best-effort: does not count */
 	want(1, GP_RUN, GP_TINY_SLICE_US);
 	rig_start(r, &watching);
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_is(r, 0)->slice_us, GP_TINY_SLICE_US);
-	want(1, GP_LEAVE, 0);
-	want(2, GP_RUN, 1);
+	WANT(LEAVE, RUN(1));
 	rig_run(r, 200 * MS);
 	assert_int_equal(rig_is(r, 1)->slice_us, 0);
 	assert_true(rig_stats(r)->deferred > 0);
 	want(1, GP_RUN, GP_TINY_SLICE_US + 1);
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_is(r, 1)->slice_us, 1);
-	rig_free(r);
 }
 
-TEST(on_a_full_device_one_is_released_before_the_next_is_held)
+RIG_TEST(on_a_full_device_one_is_released_before_the_next_is_held)
 {
-	struct rig *r = rig_new(8);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.max_held = 1;
-	want(1, GP_RUN, 1);
-	want(2, GP_HOLD, 0);
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 1 * MS};
-	rig_start(r, &watching);
+	RIG_START(r, &watching, RUN(1), HOLD);
 	for (int turn = 0; turn < 20; turn++) { /* with the tiny slice, each has to go first */
 		rig_run(r, 30 * MS);
 		assert_int_equal(rig_is(r, 0)->held, turn && !((turn - 1) % 2));
@@ -290,33 +213,21 @@ TEST(on_a_full_device_one_is_released_before_the_next_is_held)
 	assert_false(r->gpu.two_tiny);
 	assert_true(rig_stats(r)->deferred > 0);
 	assert_int_equal(rig_stats(r)->failures, 0);
-	rig_free(r);
 }
 
-TEST(holds_of_one_batch_share_the_room_that_is_left)
+RIG_TEST(holds_of_one_batch_share_the_room_that_is_left)
 {
-	struct rig *r = rig_new(8);
-
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.max_held = 2;
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 0);
-	want(3, GP_RUN, 0);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD, RUN(0), RUN(0));
 	rig_run(r, 10 * MS);
-	want(1, GP_RUN, 0);
-	want(2, GP_HOLD, 0);
-	want(3, GP_HOLD, 0);
+	WANT(RUN(0), HOLD, HOLD);
 	rig_run(r, 30 * MS);
 	assert_true(rig_is(r, 1)->held && rig_is(r, 2)->held && !rig_is(r, 0)->held);
 	assert_int_equal(r->gpu.most_held, 2);
-	rig_free(r);
 }
 
-TEST(a_step_allocates_nothing_once_the_tasks_are_there)
+RIG_TEST(a_step_allocates_nothing_once_the_tasks_are_there)
 {
-	struct rig *r = rig_new(200);
 	struct gp_task_attr a = {.class = GP_BEST_EFFORT, .weight = 100};
 	size_t before;
 
@@ -335,23 +246,17 @@ TEST(a_step_allocates_nothing_once_the_tasks_are_there)
 	}
 	assert_int_equal(mallinfo2().uordblks, before);
 	assert_true(r->gpu.nasked > 100);
-	rig_free(r);
 }
 
-TEST(a_device_without_slices_or_holds_is_not_asked_for_them)
+RIG_TEST(a_device_without_slices_or_holds_is_not_asked_for_them)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps = 0;
 	r->gpu.base.info.max_held = 0;
-	want(1, GP_RUN, 0);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, RUN(0));
 	rig_is(r, 0)->held = true;
 	rig_is(r, 0)->slice_us = 5;
 	rig_run(r, 1 * S);
 	assert_int_equal(r->gpu.nasked, 0);
-	rig_free(r);
 }
 
 struct undo_log {
@@ -378,16 +283,12 @@ static int keep_undo(void *arg, const struct gp_undo *undo)
 	return 0;
 }
 
-TEST(the_undo_record_is_kept_once_before_the_first_change)
+RIG_TEST(the_undo_record_is_kept_once_before_the_first_change)
 {
-	struct rig *r = rig_new(4);
-
 	memset(&undo_log, 0, sizeof undo_log);
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 3);
 	r->config.before_change = keep_undo;
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 3000);
+	WANT(HOLD, RUN(3000));
 	rig_start(r, &watching);
 	assert_int_equal(undo_log.records, 2);
 	for (uint32_t turn = 0; turn < 10; turn++) {
@@ -402,23 +303,18 @@ TEST(the_undo_record_is_kept_once_before_the_first_change)
 	assert_int_equal(undo_log.records, 3);
 	assert_int_equal(undo_log.key[0] + undo_log.key[1], 1 + 2);
 	assert_int_equal(undo_log.key[2], 3);
-	rig_free(r);
 }
 
 TEST(without_an_undo_record_there_is_no_change_at_all)
 {
 	for (int who = 0; who < 2; who++) {
-		struct rig *r = rig_new(4);
+		struct rig *r = rig_new();
 
 		memset(&undo_log, 0, sizeof undo_log);
-		rig_add(r, GP_BEST_EFFORT);
-		rig_add(r, GP_BEST_EFFORT);
 		r->config.before_change = keep_undo;
 		undo_log.fails = who ? 0 : -ENOSPC;
 		r->gpu.undo_fails = who ? -EIO : 0;
-		want(1, GP_HOLD, 0);
-		want(2, GP_RUN, 3000);
-		rig_start(r, &watching);
+		RIG_START(r, &watching, HOLD, RUN(3000));
 		rig_run(r, 300 * MS);
 		assert_int_equal(r->gpu.nasked, 0);
 		assert_true(rig_stats(r)->failures > 4);
@@ -431,18 +327,13 @@ TEST(without_an_undo_record_there_is_no_change_at_all)
 	}
 }
 
-TEST(an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due)
+RIG_TEST(an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due)
 {
-	struct rig *r = rig_new(4);
-
 	memset(&undo_log, 0, sizeof undo_log);
-	rig_add(r, GP_BEST_EFFORT);
 	r->config.before_change = keep_undo;
 	undo_log.fails = -ENOSPC;
-	want(1, GP_HOLD, 0);
-	rig_start(r, &scripted); /* does not watch: nothing else makes the engine look */
+	RIG_START(r, &scripted, HOLD); /* does not watch: nothing else makes the engine look */
 	undo_log.fails = 0;
 	rig_run(r, 5 * MS);
 	assert_true(rig_is(r, 0)->held);
-	rig_free(r);
 }

@@ -14,7 +14,7 @@
 TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 {
 	for (enum fake_kind kind = 0; kind < FAKE_KINDS; kind++) {
-		struct rig *r = rig_new(2);
+		struct rig *r = rig_new();
 		uint64_t backoff_ns = 1 * MS;
 
 		rig_add(r, GP_BEST_EFFORT);
@@ -49,10 +49,8 @@ TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 
 /* The driver has confirmed a hold, and the back end still looks whether the task goes on working.
  */
-TEST(an_unproven_hold_counts_when_it_is_proven)
+RIG_TEST(an_unproven_hold_counts_when_it_is_proven)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->unproven = true;
 	want(1, GP_HOLD, 0);
@@ -74,13 +72,10 @@ TEST(an_unproven_hold_counts_when_it_is_proven)
 	assert_in_range(rig_task(r, 0).held_ns, 1, 11 * MS);
 	assert_int_equal(r->events[GP_EVENT_HELD], 1);
 	assert_true(rig_task(r, 0).settled);
-	rig_free(r);
 }
 
-TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
+RIG_TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->unproven = true;
 	want(1, GP_HOLD, 0);
@@ -110,13 +105,11 @@ TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 5 * MS);
 	assert_int_equal(rig_stats(r)->holds, 0);
-	rig_free(r);
 }
 
 /* A task that nobody manages is released for certain as well: its hold was ours. */
-TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
+RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 {
-	struct rig *r = rig_new(2);
 	unsigned before;
 
 	rig_add(r, GP_UNMANAGED);
@@ -144,26 +137,21 @@ TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 	rig_run(r, 2 * S);
 	assert_true(rig_task(r, 0).settled);
 	assert_true(rig_stats(r)->release_failures >= 1);
-	rig_free(r);
 }
 
-TEST(the_backoff_can_be_set)
+RIG_TEST(the_backoff_can_be_set)
 {
-	struct rig *r = rig_new(2);
 	const uint64_t expected_ms[] = {3, 6, 12, 20, 20};
 
-	rig_add(r, GP_BEST_EFFORT);
 	r->config.backoff_min_ns = 3 * MS;
 	r->config.backoff_max_ns = 20 * MS;
-	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD].whole = -EIO;
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	rig_run(r, 70 * MS);
 	assert_int_equal(r->gpu.nasked, 6);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(r->gpu.asked[i + 1].now_ns - r->gpu.asked[i].now_ns,
 				 expected_ms[i] * MS);
-	rig_free(r);
 }
 
 TEST(an_action_without_effect_counts_as_failed_and_is_repeated)
@@ -171,13 +159,11 @@ TEST(an_action_without_effect_counts_as_failed_and_is_repeated)
 	for (int accepted = 0; accepted < 2; accepted++) {
 		/* Accepted, it is given 20 ms to be seen; under way, its end says it all. */
 		uint64_t seen_ns = accepted ? 20 * MS : 1 * MS, backoff_ns = 1 * MS;
-		struct rig *r = rig_new(2);
+		struct rig *r = rig_new();
 
-		rig_add(r, GP_BEST_EFFORT);
-		want(1, GP_HOLD, 0);
 		r->gpu.fault[FAKE_HOLD] =
 			(struct fake_fault){.asks_to_wait = !accepted, .lost = true};
-		rig_start(r, &scripted);
+		RIG_START(r, &scripted, HOLD);
 		rig_run(r, 2 * S);
 		assert_true(r->gpu.nasked >= 9);
 		for (unsigned i = 1; i < r->gpu.nasked; i++) {
@@ -199,24 +185,19 @@ TEST(an_action_without_effect_counts_as_failed_and_is_repeated)
 	}
 }
 
-TEST(an_accepted_action_is_not_lost_while_nobody_can_see)
+RIG_TEST(an_accepted_action_is_not_lost_while_nobody_can_see)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
 	rig_is(r, 0)->held = rig_is(r, 1)->held = true;
-	want(1, GP_HOLD, 0);
-	want(2, GP_HOLD, 0);
+	WANT(HOLD, HOLD);
 	rig_start(r, &scripted);
 	want(1, GP_RUN, 1);
 	rig_step(r); /* task 1 is released with its tiny slice ... */
 	r->gpu.sees_nothing = true;
 	rig_run(r, 50 * MS); /* ... which nobody can see */
 	assert_int_equal(rig_stats(r)->failures, 0);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 1);
+	WANT(HOLD, RUN(1));
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 50 * MS);
 	assert_false(r->gpu.two_tiny);
@@ -225,29 +206,21 @@ TEST(an_accepted_action_is_not_lost_while_nobody_can_see)
 	assert_false(r->gpu.two_tiny);
 	assert_true(rig_is(r, 0)->held);
 	assert_false(rig_is(r, 1)->held);
-	rig_free(r);
 }
 
-TEST(an_expensive_action_is_given_more_time)
+RIG_TEST(an_expensive_action_is_given_more_time)
 {
-	struct rig *r = rig_new(2);
-
-	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.hold_cost_ns = 1 * MS;
-	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.lost = true};
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	rig_run(r, 27 * MS);
 	assert_int_equal(rig_stats(r)->failures, 0);
 	rig_run(r, 2 * MS);
 	assert_int_equal(rig_stats(r)->failures, 1);
-	rig_free(r);
 }
 
-TEST(an_action_under_way_is_given_all_the_time_it_takes)
+RIG_TEST(an_action_under_way_is_given_all_the_time_it_takes)
 {
-	struct rig *r = rig_new(64);
-
 	for (uint64_t id = 1; id <= 60; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_RUN, 3000);
@@ -259,13 +232,10 @@ TEST(an_action_under_way_is_given_all_the_time_it_takes)
 	assert_int_equal(rig_stats(r)->failures, 0);
 	for (uint32_t h = 0; h < 60; h++)
 		assert_int_equal(rig_is(r, h)->slice_us, 3000);
-	rig_free(r);
 }
 
-TEST(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end)
+RIG_TEST(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = 0;
 	want(1, GP_HOLD, 0);
@@ -280,13 +250,10 @@ TEST(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end)
 	rig_run(r, 3 * MS);
 	assert_true(rig_task(r, 0).held);
 	assert_int_equal(r->gpu.nasked, 1);
-	rig_free(r);
 }
 
-TEST(one_failing_task_of_a_batch_does_not_hold_up_the_others)
+RIG_TEST(one_failing_task_of_a_batch_does_not_hold_up_the_others)
 {
-	struct rig *r = rig_new(4);
-
 	for (uint64_t id = 1; id <= 3; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_HOLD, 0);
@@ -300,7 +267,6 @@ TEST(one_failing_task_of_a_batch_does_not_hold_up_the_others)
 	rig_run(r, 3 * MS);
 	for (uint32_t h = 0; h < 3; h++)
 		assert_true(rig_is(r, h)->held);
-	rig_free(r);
 }
 
 /* The worst cases for the tiny slice: two best-effort tasks that take turns with it. */
@@ -374,12 +340,11 @@ static void take_turns(int turn)
 
 static void check_backend_case(const struct backend_case *c, unsigned kinds)
 {
-	struct rig *r = rig_new(4);
+	struct rig *r = rig_new();
 
 	r->config.starve_limit_ns = 3600 * S;
 	rig_add(r, GP_LATENCY_CRITICAL);
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	take_turns(1);
 	rig_start(r, &watching);
 	rig_run(r, 50 * MS);
@@ -409,15 +374,9 @@ TEST(after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met)
 			check_backend_case(&backend_cases[c], kinds);
 }
 
-TEST(a_tiny_slice_waits_while_a_release_is_on_its_way)
+RIG_TEST(a_tiny_slice_waits_while_a_release_is_on_its_way)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 1);
-	want(2, GP_HOLD, 0);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, RUN(1), HOLD);
 	rig_run(r, 10 * MS);
 	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 5 * MS};
 	r->gpu.fault[FAKE_HOLD].status = -EBUSY;
@@ -429,19 +388,14 @@ TEST(a_tiny_slice_waits_while_a_release_is_on_its_way)
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 100 * MS);
 	assert_false(r->gpu.two_tiny);
-	rig_free(r);
 }
 
-TEST(a_release_that_comes_late_is_reckoned_with)
+RIG_TEST(a_release_that_comes_late_is_reckoned_with)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
 	rig_is(r, 0)->held = rig_is(r, 1)->held = true;
-	want(1, GP_RUN, 1);
-	want(2, GP_HOLD, 0);
+	WANT(RUN(1), HOLD);
 	/* The worker is stuck with it. */
 	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 25 * MS};
 	rig_start(r, &scripted);
@@ -454,16 +408,11 @@ TEST(a_release_that_comes_late_is_reckoned_with)
 	assert_false(r->gpu.two_tiny);
 	assert_true(rig_is(r, 0)->held);
 	assert_false(rig_is(r, 1)->held);
-	rig_free(r);
 }
 
-TEST(a_release_that_was_lost_out_of_sight_is_repeated)
+RIG_TEST(a_release_that_was_lost_out_of_sight_is_repeated)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD);
 	rig_run(r, 10 * MS);
 	assert_true(rig_is(r, 0)->held);
 	r->gpu.fault[FAKE_RELEASE].lost = true; /* accepted, and nothing happens ... */
@@ -477,18 +426,11 @@ TEST(a_release_that_was_lost_out_of_sight_is_repeated)
 	r->gpu.sees_nothing = false;
 	rig_run(r, RECOVERY_NS);
 	assert_false(rig_is(r, 0)->held); /* it was our hold: it is not left behind */
-	rig_free(r);
 }
 
-TEST(a_blind_look_forgets_nothing_and_is_counted)
+RIG_TEST(a_blind_look_forgets_nothing_and_is_counted)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 3000);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD, RUN(3000));
 	rig_run(r, 10 * MS);
 	r->gpu.nasked = 0;
 	r->gpu.observe_fails = -EIO;
@@ -499,7 +441,6 @@ TEST(a_blind_look_forgets_nothing_and_is_counted)
 	assert_true(rig_task(r, 0).held);
 	assert_int_equal(rig_task(r, 1).slice_us, 3000);
 	assert_int_equal(rig_stats(r)->undone, 0);
-	rig_free(r);
 }
 
 #define RANDOM_TASKS 7 /* one latency-critical, five best-effort, one unmanaged */
@@ -556,15 +497,14 @@ static void disturb_at_random(struct rig *r, struct gp_rng *rng)
 
 static const char *run_seed(uint64_t seed)
 {
-	struct rig *r = rig_new(RANDOM_TASKS);
+	struct rig *r = rig_new();
 	const char *wrong = NULL;
 	struct gp_rng rng;
 
 	gp_rng_init(&rng, seed, 0);
 	r->config.starve_limit_ns = 3600 * S;
 	rig_add(r, GP_LATENCY_CRITICAL);
-	for (int i = 0; i < 5; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 5);
 	rig_add(r, GP_UNMANAGED);
 	want_at_random(&rng);
 	rig_start(r, gp_rng_below(&rng, 2) ? &watching : &scripted);

@@ -119,7 +119,7 @@ static int tick_by_the_engine(void **state)
 
 static struct rig *start(bool observable)
 {
-	struct rig *r = rig_new(TASKS);
+	struct rig *r = rig_new();
 
 	memset(&book, 0, sizeof book);
 	book.rig = r;

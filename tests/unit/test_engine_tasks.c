@@ -7,12 +7,9 @@
 
 #include <malloc.h>
 
-TEST(tasks_come_in_with_rising_ids_and_go_out)
+RIG_TEST(tasks_come_in_with_rising_ids_and_go_out)
 {
-	struct rig *r = rig_new(8);
-
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 3);
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_tasks(r->engine), 3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -33,16 +30,13 @@ TEST(tasks_come_in_with_rising_ids_and_go_out)
 	assert_int_equal(r->events[GP_EVENT_TASK_IN], 3);
 	assert_int_equal(r->events[GP_EVENT_TASK_OUT], 1);
 	assert_int_equal(r->last[GP_EVENT_TASK_OUT].task, 2);
-	rig_free(r);
 }
 
-TEST(an_id_is_never_given_twice)
+RIG_TEST(an_id_is_never_given_twice)
 {
-	struct rig *r = rig_new(4);
 	uint64_t last_id = 0;
 
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_start(r, &scripted);
 	for (int round = 0; round < 10; round++) {
 		assert_int_equal(gp_engine_tasks(r->engine), 2);
@@ -57,15 +51,11 @@ TEST(an_id_is_never_given_twice)
 		rig_run(r, 100 * MS);
 	}
 	assert_int_equal(last_id, 20);
-	rig_free(r);
 }
 
-TEST(a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan)
+RIG_TEST(a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	r->gpu.task[0].refuses_attach = true;
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_tasks(r->engine), 1);
@@ -75,25 +65,17 @@ TEST(a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan)
 	assert_int_equal(gp_engine_tasks(r->engine), 2);
 	assert_int_equal(rig_task(r, 1).key, 1);
 	assert_int_equal(rig_task(r, 1).id, 2);
-	rig_free(r);
 }
 
-TEST(freeing_the_engine_puts_every_task_back)
+RIG_TEST(freeing_the_engine_puts_every_task_back)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 1);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD, RUN(1));
 	assert_true(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 1);
 	gp_engine_free(r->engine);
 	r->engine = NULL;
 	assert_false(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 0);
-	rig_free(r); /* finds that all are detached */
 }
 
 /* Policies with a blob per task: it says whose it is, and is looked at on every occasion. */
@@ -163,9 +145,8 @@ static const struct gp_policy_ops blobs = {
 	.decide = blob_decide,
 };
 
-TEST(tasks_removed_from_the_middle_leave_the_others_their_blobs)
+RIG_TEST(tasks_removed_from_the_middle_leave_the_others_their_blobs)
 {
-	struct rig *r = rig_new(200);
 	struct gp_rng rng;
 
 	blob_tasks_in = blob_tasks_out = blob_inits = 0;
@@ -182,16 +163,12 @@ TEST(tasks_removed_from_the_middle_leave_the_others_their_blobs)
 	assert_int_equal(blob_inits, 1);
 	assert_true(blob_tasks_out > 100);
 	assert_int_equal(blob_tasks_in - blob_tasks_out, gp_engine_tasks(r->engine));
-	rig_free(r);
 }
 
-TEST(a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there)
+RIG_TEST(a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there)
 {
-	struct rig *r = rig_new(4);
-
 	blob_tasks_in = blob_tasks_out = blob_inits = 0;
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 3);
 	rig_start(r, &blobs);
 	assert_int_equal(blob_inits, 1);
 	assert_int_equal(blob_tasks_in, 3);
@@ -203,15 +180,11 @@ TEST(a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there)
 	assert_int_equal(blob_tasks_in, 6);
 	rig_run(r, 10 * MS);
 	assert_int_equal(r->events[GP_EVENT_POLICY], 3);
-	rig_free(r);
 }
 
-TEST(arrays_grow_for_as_many_tasks_as_there_are)
+RIG_TEST(arrays_grow_for_as_many_tasks_as_there_are)
 {
-	struct rig *r = rig_new(1500);
-
-	for (int i = 0; i < 15; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 15);
 	rig_start(r, &blobs);
 	for (unsigned n = 16; n <= 1500; n = n < 18 ? n + 1 : n * 3 / 2) {
 		while (r->gpu.n < n)
@@ -232,12 +205,10 @@ TEST(arrays_grow_for_as_many_tasks_as_there_are)
 	rig_set_policy(r, &scripted);
 	rig_run(r, 1 * MS);
 	assert_int_equal(rig_stats(r)->holds, gp_engine_tasks(r->engine) - (SCRIPT_MAX - 1));
-	rig_free(r);
 }
 
-TEST(attributes_come_from_classify)
+RIG_TEST(attributes_come_from_classify)
 {
-	struct rig *r = rig_new(4);
 	const struct gp_task_attr given = {.class = GP_LATENCY_CRITICAL,
 					   .priority = 9,
 					   .weight = 1234,
@@ -260,24 +231,19 @@ TEST(attributes_come_from_classify)
 	assert_int_equal(v->ceiling_permille, given.ceiling_permille);
 	assert_int_equal(v->deadline_ns, given.deadline_ns);
 	assert_int_equal(v->budget_ns, given.budget_ns);
-	rig_free(r);
 }
 
-TEST(without_classify_every_task_is_unmanaged)
+RIG_TEST(without_classify_every_task_is_unmanaged)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.classify = NULL;
 	rig_start(r, &scripted);
 	assert_int_equal(rig_task(r, 0).attr.class, GP_UNMANAGED);
 	assert_int_equal(rig_task(r, 0).attr.weight, 100);
-	rig_free(r);
 }
 
-TEST(attributes_out_of_range_are_refused_and_change_nothing)
+RIG_TEST(attributes_out_of_range_are_refused_and_change_nothing)
 {
-	struct rig *r = rig_new(4);
 	const struct gp_task_attr good = {.class = GP_BEST_EFFORT, .weight = 100};
 	struct gp_task_attr a;
 
@@ -309,17 +275,14 @@ TEST(attributes_out_of_range_are_refused_and_change_nothing)
 	rig_step(r);
 	assert_int_equal(gp_engine_view(r->engine)->task[0].weight, 1);
 	assert_int_equal(gp_engine_view(r->engine)->task[0].class, GP_LATENCY_CRITICAL);
-	rig_free(r);
 }
 
-TEST(a_task_that_is_not_there_is_no_such_process)
+RIG_TEST(a_task_that_is_not_there_is_no_such_process)
 {
-	struct rig *r = rig_new(8);
 	const struct gp_task_attr good = {.class = GP_BEST_EFFORT, .weight = 100};
 	const uint64_t missing[] = {0, 2, 5, UINT64_MAX};
 
-	for (int i = 0; i < 4; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 4);
 	rig_start(r, &scripted);
 	r->gpu.task[1].present = false;
 	gp_engine_trigger(r->engine, true);
@@ -332,7 +295,6 @@ TEST(a_task_that_is_not_there_is_no_such_process)
 	for (uint64_t id = 1; id <= 4; id++)
 		if (id != 2)
 			assert_int_equal(gp_engine_set_attr(r->engine, id, &good), 0);
-	rig_free(r);
 }
 
 static const struct gp_policy_ops *const every_policy[] = {&gp_policy_none, &gp_policy_priority,
@@ -341,12 +303,11 @@ static const struct gp_policy_ops *const every_policy[] = {&gp_policy_none, &gp_
 TEST(an_unmanaged_task_is_never_touched)
 {
 	for (unsigned p = 0; p < 4; p++) {
-		struct rig *r = rig_new(8);
+		struct rig *r = rig_new();
 
 		rig_add(r, GP_UNMANAGED);
 		rig_add(r, GP_LATENCY_CRITICAL);
-		rig_add(r, GP_BEST_EFFORT);
-		rig_add(r, GP_BEST_EFFORT);
+		rig_add_many(r, 2);
 		rig_is(r, 0)->slice_us = 777; /* somebody else's */
 		want(2, GP_HOLD, 0);
 		want(3, GP_RUN, 1);
@@ -366,12 +327,9 @@ TEST(an_unmanaged_task_is_never_touched)
 	}
 }
 
-TEST(what_the_plan_leaves_alone_is_left_alone)
+RIG_TEST(what_the_plan_leaves_alone_is_left_alone)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_is(r, 0)->slice_us = 500;
 	rig_start(r, &scripted); /* wants nothing */
 	for (unsigned i = 0; i < 10; i++) {
@@ -381,24 +339,19 @@ TEST(what_the_plan_leaves_alone_is_left_alone)
 	assert_int_equal(r->gpu.nasked, 0);
 
 	/* What was decided before stands while the plan says nothing. */
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 300);
+	WANT(HOLD, RUN(300));
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 50 * MS);
-	want(1, GP_LEAVE, 0);
-	want(2, GP_LEAVE, 0);
+	WANT(LEAVE, LEAVE);
 	r->gpu.nasked = 0;
 	rig_run(r, 500 * MS);
 	assert_int_equal(r->gpu.nasked, 0);
 	assert_true(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 300);
-	rig_free(r);
 }
 
-TEST(a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave)
+RIG_TEST(a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	rig_is(r, 0)->held = true; /* a debugger, another scheduler */
@@ -409,29 +362,23 @@ TEST(a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave)
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 10 * MS);
 	assert_false(rig_is(r, 0)->held);
-	rig_free(r);
 }
 
-TEST(a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed)
+RIG_TEST(a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 3000);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, RUN(3000));
 	rig_run(r, 10 * MS);
 	want(1, GP_LEAVE, 0);
 	rig_is(r, 0)->held = true;
 	rig_run(r, 300 * MS);
 	assert_true(rig_is(r, 0)->held);
 	assert_int_equal(r->gpu.nasked, 1);
-	rig_free(r);
 }
 
 TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 {
 	for (int fails = 0; fails < 2; fails++) {
-		struct rig *r = rig_new(4);
+		struct rig *r = rig_new();
 
 		rig_add(r, GP_UNMANAGED);
 		for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
@@ -451,16 +398,11 @@ TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 	}
 }
 
-TEST(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone)
+RIG_TEST(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone)
 {
-	struct rig *r = rig_new(4);
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 7000);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD, RUN(7000));
 	rig_run(r, 10 * MS);
 	assert_true(rig_is(r, 0)->held);
 	assert_int_equal(rig_is(r, 1)->slice_us, 7000);
@@ -479,17 +421,13 @@ TEST(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone)
 	assert_int_equal(r->gpu.nasked, 0);
 	assert_int_equal(rig_stats(r)->undone, 0);
 	assert_true(rig_is(r, 0)->held);
-	rig_free(r);
 }
 
-TEST(putting_back_an_unmanaged_task_is_repeated_until_it_is_done)
+RIG_TEST(putting_back_an_unmanaged_task_is_repeated_until_it_is_done)
 {
-	struct rig *r = rig_new(4);
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 7000);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, RUN(7000));
 	rig_run(r, 10 * MS);
 	r->gpu.fault[FAKE_SLICE].status = -EBUSY;
 	gp_engine_set_attr(r->engine, 1, &a);
@@ -498,18 +436,16 @@ TEST(putting_back_an_unmanaged_task_is_repeated_until_it_is_done)
 	r->gpu.fault[FAKE_SLICE].status = 0;
 	rig_run(r, 300 * MS);
 	assert_int_equal(rig_is(r, 0)->slice_us, 0);
-	rig_free(r);
 }
 
 TEST(a_user_holds_even_an_unmanaged_task_under_every_policy)
 {
 	for (unsigned p = 0; p < 4; p++) {
-		struct rig *r = rig_new(4);
+		struct rig *r = rig_new();
 
 		rig_add(r, GP_UNMANAGED);
 		rig_add(r, GP_LATENCY_CRITICAL);
-		want(1, GP_RUN, 0);
-		want(2, GP_RUN, 0);
+		WANT(RUN(0), RUN(0));
 		rig_start(r, &gp_policy_none);
 		for (uint64_t id = 1; id <= 2; id++)
 			assert_int_equal(gp_engine_user_hold(r->engine, id), 0);
@@ -539,29 +475,20 @@ TEST(a_user_holds_even_an_unmanaged_task_under_every_policy)
 	}
 }
 
-TEST(a_user_hold_is_no_starvation_and_no_time_held_by_the_policy)
+RIG_TEST(a_user_hold_is_no_starvation_and_no_time_held_by_the_policy)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_RUN, 0);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, RUN(0));
 	gp_engine_user_hold(r->engine, 1);
 	rig_run(r, 30 * S);
 	assert_true(rig_is(r, 0)->held);
 	assert_null(gp_engine_ejection(r->engine));
 	assert_int_equal(rig_task(r, 0).held_ns, 0);
 	assert_int_equal(rig_task(r, 0).preemptions, 0);
-	rig_free(r);
 }
 
-TEST(policy_and_user_can_both_hold_and_each_lets_go_for_itself)
+RIG_TEST(policy_and_user_can_both_hold_and_each_lets_go_for_itself)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	gp_engine_user_hold(r->engine, 1);
 	rig_run(r, 5 * MS);
 	assert_int_equal(rig_task(r, 0).held_by, GP_HELD_BY_POLICY | GP_HELD_BY_USER);
@@ -581,13 +508,10 @@ TEST(policy_and_user_can_both_hold_and_each_lets_go_for_itself)
 	assert_int_equal(rig_task(r, 0).preemptions, 1);
 	assert_int_equal(fake_count(&r->gpu, FAKE_HOLD, 0, 0), 1);
 	assert_int_equal(fake_count(&r->gpu, FAKE_RELEASE, 0, 0), 0);
-	rig_free(r);
 }
 
-TEST(a_device_that_cannot_hold_refuses_a_users_hold)
+RIG_TEST(a_device_that_cannot_hold_refuses_a_users_hold)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps = GP_CAP_SLICE;
 	rig_start(r, &scripted);
@@ -595,16 +519,13 @@ TEST(a_device_that_cannot_hold_refuses_a_users_hold)
 	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
 	rig_run(r, 10 * MS);
 	assert_int_equal(r->gpu.nasked, 0);
-	rig_free(r);
 }
 
-TEST(a_users_hold_spreads_over_the_gang_and_no_further)
+RIG_TEST(a_users_hold_spreads_over_the_gang_and_no_further)
 {
-	struct rig *r = rig_new(8);
 	struct gp_task_attr a;
 
-	for (int i = 0; i < 5; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 5);
 	r->attr[2].gang = r->attr[4].gang = r->attr[5].gang = 42;
 	r->attr[3].gang = 43;
 	rig_start(r, &gp_policy_none);
@@ -637,16 +558,12 @@ TEST(a_users_hold_spreads_over_the_gang_and_no_further)
 	rig_run(r, 5 * MS);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_false(rig_is(r, i)->held);
-	rig_free(r);
 }
 
-TEST(an_unmanaged_task_is_in_no_gang)
+RIG_TEST(an_unmanaged_task_is_in_no_gang)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_UNMANAGED);
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	r->attr[1].gang = r->attr[2].gang = r->attr[3].gang = 5;
 	rig_start(r, &gp_policy_none);
 	assert_int_equal(gp_engine_view(r->engine)->task[0].gang, 0);
@@ -660,15 +577,11 @@ TEST(an_unmanaged_task_is_in_no_gang)
 	rig_run(r, 5 * MS);
 	assert_true(rig_is(r, 0)->held);
 	assert_false(rig_is(r, 1)->held || rig_is(r, 2)->held);
-	rig_free(r);
 }
 
-TEST(users_can_hold_as_many_as_the_device_can_and_no_more)
+RIG_TEST(users_can_hold_as_many_as_the_device_can_and_no_more)
 {
-	struct rig *r = rig_new(8);
-
-	for (int i = 0; i < 5; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 5);
 	r->attr[4].gang = r->attr[5].gang = 1;
 	r->gpu.base.info.max_held = 3;
 	rig_start(r, &gp_policy_none);
@@ -685,15 +598,11 @@ TEST(users_can_hold_as_many_as_the_device_can_and_no_more)
 	for (uint32_t h = 0; h < 5; h++)
 		assert_int_equal(rig_is(r, h)->held, h >= 2);
 	assert_int_equal(r->gpu.most_held, 3);
-	rig_free(r);
 }
 
-TEST(the_gang_lives_on_when_its_first_task_exits)
+RIG_TEST(the_gang_lives_on_when_its_first_task_exits)
 {
-	struct rig *r = rig_new(4);
-
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 3);
 	r->attr[1].gang = r->attr[2].gang = r->attr[3].gang = 7;
 	rig_start(r, &gp_policy_none);
 	gp_engine_user_hold(r->engine, 2);
@@ -705,10 +614,9 @@ TEST(the_gang_lives_on_when_its_first_task_exits)
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(gp_engine_view(r->engine)->task[i].gang, 0);
 	assert_true(rig_is(r, 2)->held);
-	rig_free(r);
 }
 
-TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
+RIG_TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 {
 	static const struct {
 		uint32_t cap;
@@ -719,7 +627,6 @@ TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 		     {GP_CAP_EVENTS, "event"},
 		     {GP_CAP_REQUEST_MARKS, "request marks"},
 		     {GP_CAP_PREEMPT_MODE, "preempt"}};
-	struct rig *r = rig_new(4);
 
 	rig_start(r, &gp_policy_rr);
 	for (unsigned i = 0; i < sizeof needs / sizeof *needs; i++) {
@@ -743,25 +650,20 @@ TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 	}
 	r->gpu.base.info.caps = FAKE_CAPS;
 	rig_run(r, 10 * MS);
-	rig_free(r);
 }
 
-TEST(the_policy_is_none_until_another_is_set)
+RIG_TEST(the_policy_is_none_until_another_is_set)
 {
-	struct rig *r = rig_new(4);
-
 	rig_make(r);
 	assert_ptr_equal(gp_engine_policy(r->engine), &gp_policy_none);
 	rig_step(r);
 	assert_null(gp_engine_ejection(r->engine));
 	rig_set_policy(r, &scripted);
 	assert_int_equal(gp_engine_next_ns(r->engine), 0);
-	rig_free(r);
 }
 
-TEST(a_policy_reads_its_parameters)
+RIG_TEST(a_policy_reads_its_parameters)
 {
-	struct rig *r = rig_new(4);
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 
@@ -772,5 +674,4 @@ TEST(a_policy_reads_its_parameters)
 	memset(&choice, 0xff, sizeof choice); /* the engine has its own copy */
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_is(r, 0)->slice_us, 4321);
-	rig_free(r);
 }

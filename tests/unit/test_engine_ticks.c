@@ -12,19 +12,20 @@ static uint64_t wait_of(struct rig *r)
 	return rig_step(r) - r->now_ns;
 }
 
-/* A rig whose next scan is far away. */
-static struct rig *rig_without_scans(void)
+/* The next scan is far away. */
+static int set_up_without_scans(void **state)
 {
-	struct rig *r = rig_new(8);
+	struct rig *r = rig_new();
 
 	r->config.scan_every_ns = 3600 * S;
-	return r;
+	*state = r;
+	return 0;
 }
 
-TEST(it_polls_every_5_ms_where_nothing_announces_changes)
-{
-	struct rig *r = rig_without_scans();
+#define UNSCANNED_TEST(function) RIG_TEST_WITH(function, set_up_without_scans)
 
+UNSCANNED_TEST(it_polls_every_5_ms_where_nothing_announces_changes)
+{
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_UNMANAGED);
 	rig_start(r, &watching);
@@ -34,12 +35,10 @@ TEST(it_polls_every_5_ms_where_nothing_announces_changes)
 	rig_set_policy(r, &watching);
 	r->gpu.base.info.caps |= GP_CAP_EVENTS;
 	assert_int_equal(wait_of(r), 1 * S);
-	rig_free(r);
 }
 
-TEST(it_does_not_poll_where_there_is_nothing_to_share)
+UNSCANNED_TEST(it_does_not_poll_where_there_is_nothing_to_share)
 {
-	struct rig *r = rig_without_scans();
 	struct gp_task_attr a = {.class = GP_BEST_EFFORT, .weight = 100};
 
 	rig_start(r, &watching);
@@ -53,41 +52,31 @@ TEST(it_does_not_poll_where_there_is_nothing_to_share)
 	r->gpu.task[1].present = false;
 	gp_engine_trigger(r->engine, true);
 	assert_int_equal(wait_of(r), 1 * S);
-	rig_free(r);
 }
 
-TEST(rr_does_not_poll_where_the_hardware_takes_turns)
+UNSCANNED_TEST(rr_does_not_poll_where_the_hardware_takes_turns)
 {
-	struct rig *r = rig_without_scans();
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_start(r, &gp_policy_rr);
 	rig_run(r, 50 * MS);
 	assert_int_equal(wait_of(r), 1 * S);
-	rig_free(r);
 }
 
-TEST(it_polls_every_millisecond_with_a_latency_critical_task)
+UNSCANNED_TEST(it_polls_every_millisecond_with_a_latency_critical_task)
 {
-	struct rig *r = rig_without_scans();
 	struct gp_task_attr a = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 
-	for (int i = 0; i < 3; i++)
-		rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 3);
 	rig_start(r, &watching);
 	gp_engine_set_attr(r->engine, 2, &a);
 	assert_int_equal(wait_of(r), 1 * MS);
 	r->gpu.task[1].present = false;
 	gp_engine_trigger(r->engine, true);
 	assert_int_equal(wait_of(r), 5 * MS);
-	rig_free(r);
 }
 
-TEST(it_never_polls_more_often_than_there_is_news)
+UNSCANNED_TEST(it_never_polls_more_often_than_there_is_news)
 {
-	struct rig *r = rig_without_scans();
-
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.sample_period_ns = 167 * MS;
@@ -95,15 +84,11 @@ TEST(it_never_polls_more_often_than_there_is_news)
 	assert_int_equal(wait_of(r), 167 * MS);
 	script.next_ns = r->now_ns + 3 * MS; /* the policy itself may ask for more */
 	assert_int_equal(wait_of(r), 3 * MS);
-	rig_free(r);
 }
 
-TEST(the_intervals_can_be_set)
+UNSCANNED_TEST(the_intervals_can_be_set)
 {
-	struct rig *r = rig_without_scans();
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	r->config.check_ns = 7 * MS;
 	r->config.check_lc_ns = 2 * MS;
 	r->config.check_quiet_ns = 3 * S;
@@ -115,13 +100,10 @@ TEST(the_intervals_can_be_set)
 	gp_engine_trigger(r->engine, true);
 	rig_set_policy(r, &watching);
 	assert_int_equal(wait_of(r), 2 * MS);
-	rig_free(r);
 }
 
-TEST(the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one)
+UNSCANNED_TEST(the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one)
 {
-	struct rig *r = rig_without_scans();
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	script.next_ns = r->now_ns + 1;
@@ -132,30 +114,22 @@ TEST(the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one)
 	assert_int_equal(wait_of(r), 1 * S);
 	script.next_ns = GP_NEVER;
 	assert_int_equal(wait_of(r), 1 * S);
-	rig_free(r);
 }
 
-TEST(an_action_on_its_way_is_looked_at_soon)
+UNSCANNED_TEST(an_action_on_its_way_is_looked_at_soon)
 {
-	struct rig *r = rig_without_scans();
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 2500000};
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gp_engine_next_ns(r->engine), r->now_ns + 1 * MS);
-		r->now_ns += 1 * MS;
-		rig_step(r);
+		rig_tick(r, 1 * MS);
 	}
 	assert_true(rig_task(r, 0).held);
 	assert_int_equal(gp_engine_next_ns(r->engine), r->now_ns + 1 * S);
-	rig_free(r);
 }
 
-TEST(a_trigger_wants_a_look_at_once)
+RIG_TEST(a_trigger_wants_a_look_at_once)
 {
-	struct rig *r = rig_new(4);
 	unsigned scans;
 
 	rig_make(r);
@@ -171,12 +145,10 @@ TEST(a_trigger_wants_a_look_at_once)
 	gp_engine_trigger(r->engine, false); /* does not take the wish for a scan back */
 	rig_step(r);
 	assert_int_equal(r->gpu.scans, scans + 1);
-	rig_free(r);
 }
 
-TEST(it_scans_every_100_ms)
+RIG_TEST(it_scans_every_100_ms)
 {
-	struct rig *r = rig_new(4);
 	uint64_t begin_ns = r->now_ns;
 
 	rig_start(r, &scripted);
@@ -189,16 +161,11 @@ TEST(it_scans_every_100_ms)
 	rig_set_policy(r, &watching); /* looking more often is not scanning more often */
 	rig_run(r, 1 * S);
 	assert_int_equal(r->gpu.scans, 21);
-	rig_free(r);
 }
 
-TEST(a_scan_that_fails_changes_nothing)
+RIG_TEST(a_scan_that_fails_changes_nothing)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	want(1, GP_HOLD, 0);
-	rig_start(r, &scripted);
+	RIG_START(r, &scripted, HOLD);
 	r->gpu.scan_fails = -EIO;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_run(r, 1 * S);
@@ -209,12 +176,10 @@ TEST(a_scan_that_fails_changes_nothing)
 	r->gpu.scan_fails = 0;
 	rig_run(r, 100 * MS);
 	assert_int_equal(gp_engine_tasks(r->engine), 2);
-	rig_free(r);
 }
 
-TEST(what_is_not_known_is_not_in_the_view)
+RIG_TEST(what_is_not_known_is_not_in_the_view)
 {
-	struct rig *r = rig_new(4);
 	const struct gp_task_view *v;
 
 	rig_add(r, GP_BEST_EFFORT);
@@ -236,12 +201,10 @@ TEST(what_is_not_known_is_not_in_the_view)
 	assert_int_equal(v->active_since_ns, 456);
 	assert_int_equal(rig_task(r, 0).run_ns, 123);
 	assert_int_equal(rig_task(r, 0).run_source, GP_RUN_MEASURED);
-	rig_free(r);
 }
 
-TEST(the_view_carries_the_devices_properties)
+RIG_TEST(the_view_carries_the_devices_properties)
 {
-	struct rig *r = rig_new(4);
 	const struct gp_view *v;
 
 	r->gpu.base.info = (struct gp_gpu_info){.caps = GP_CAP_HOLD | GP_CAP_REQUEST_MARKS,
@@ -268,7 +231,6 @@ TEST(the_view_carries_the_devices_properties)
 	assert_int_equal(v->sample_period_ns, 15);
 	assert_int_equal(v->starve_limit_ns, 16);
 	assert_int_equal(v->n, 0);
-	rig_free(r);
 }
 
 static uint64_t waited(const struct rig *r, unsigned i)
@@ -279,17 +241,8 @@ static uint64_t waited(const struct rig *r, unsigned i)
 	return v->waited_ns;
 }
 
-/* One look after that long. */
-static void run_ticks(struct rig *r, uint64_t after_ns)
+RIG_TEST(waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware)
 {
-	r->now_ns += after_ns;
-	rig_step(r);
-}
-
-TEST(waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware)
-{
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE;
 	rig_start(r, &scripted);
@@ -297,43 +250,37 @@ TEST(waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware)
 	rig_step(r);
 	assert_int_equal(waited(r, 0), 0);
 	rig_is(r, 0)->running = false;
-	run_ticks(r, 30 * MS);
+	rig_tick(r, 30 * MS);
 	assert_int_equal(waited(r, 0), 30 * MS);
 	rig_is(r, 0)->active = false; /* wants nothing any more */
-	run_ticks(r, 30 * MS);
+	rig_tick(r, 30 * MS);
 	rig_is(r, 0)->active = true;
-	run_ticks(r, 20 * MS);
+	rig_tick(r, 20 * MS);
 	assert_int_equal(waited(r, 0), 20 * MS);
 	rig_is(r, 0)->known = 0; /* nothing is known: neither is this */
-	run_ticks(r, 10 * MS);
+	rig_tick(r, 10 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	assert_false(rig_task(r, 0).waited_known);
 	assert_int_equal(rig_task(r, 0).waited_max_ns, 30 * MS);
 	rig_is(r, 0)->known = GP_KNOWN_RUNNING; /* off the hardware, and perhaps idle */
-	run_ticks(r, 10 * MS);
+	rig_tick(r, 10 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING; /* counting starts again */
-	run_ticks(r, 5 * MS);
+	rig_tick(r, 5 * MS);
 	assert_int_equal(waited(r, 0), 5 * MS);
-	rig_free(r);
 }
 
-TEST(being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself)
+RIG_TEST(being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	rig_is(r, 0)->running = false;
-	run_ticks(r, 30 * MS);
+	rig_tick(r, 30 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
-	rig_free(r);
 }
 
-TEST(what_a_user_held_is_not_waited)
+RIG_TEST(what_a_user_held_is_not_waited)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE;
 	rig_is(r, 0)->running = false;
@@ -345,12 +292,10 @@ TEST(what_a_user_held_is_not_waited)
 	assert_false(rig_is(r, 0)->held);
 	assert_in_range(waited(r, 0), 4990 * MS, 5000 * MS);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }
 
-TEST(waiting_is_counted_up_to_the_last_sample_of_the_run_time)
+RIG_TEST(waiting_is_counted_up_to_the_last_sample_of_the_run_time)
 {
-	struct rig *r = rig_new(4);
 	struct gp_observation *is;
 
 	rig_add(r, GP_BEST_EFFORT);
@@ -361,96 +306,79 @@ TEST(waiting_is_counted_up_to_the_last_sample_of_the_run_time)
 	is->run_at_ns = r->now_ns;
 	rig_start(r, &scripted);
 	is->run_at_ns = r->now_ns + 40 * MS; /* the sample says it got nothing */
-	r->now_ns += 60 * MS;
-	rig_step(r);
+	rig_tick(r, 60 * MS);
 	assert_int_equal(waited(r, 0), 40 * MS);
 	is->run_ns +=
 		1 * GP_NS_PER_US; /* a crumb counts: whether it was enough, the policy knows */
 	is->run_at_ns = r->now_ns + 10 * MS;
-	r->now_ns += 15 * MS;
-	rig_step(r);
+	rig_tick(r, 15 * MS);
 	assert_int_equal(waited(r, 0), 0);
 	/* Crumbs make a meal: a fiftieth of the time is worth the name. */
 	is->run_at_ns = r->now_ns;
 	for (int i = 0; i < 10; i++) {
 		is->run_ns += 20 * GP_NS_PER_US;
 		is->run_at_ns += 1 * MS;
-		r->now_ns += 1 * MS;
-		rig_step(r);
+		rig_tick(r, 1 * MS);
 	}
 	assert_int_equal(waited(r, 0), 0);
 	is->known |= GP_KNOWN_ACTIVE; /* doing nothing is not waiting */
 	is->active = false;
 	is->run_at_ns += 50 * MS;
-	run_ticks(r, 50 * MS);
+	rig_tick(r, 50 * MS);
 	is->active = true;
 	is->run_at_ns += 7 * MS;
-	run_ticks(r, 7 * MS);
+	rig_tick(r, 7 * MS);
 	assert_int_equal(waited(r, 0), 7 * MS);
-	rig_free(r);
 }
 
-TEST(a_held_task_waits_even_if_its_activity_is_not_known)
+RIG_TEST(a_held_task_waits_even_if_its_activity_is_not_known)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD;
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
-	r->now_ns += 1 * MS;
-	rig_step(r);
-	r->now_ns += 40 * MS;
-	rig_step(r);
+	rig_tick(r, 1 * MS);
+	rig_tick(r, 40 * MS);
 	assert_in_range(waited(r, 0), 40 * MS, 41 * MS);
 	want(1, GP_RUN, 0); /* released, it is taken to have the device */
 	rig_step(r);
 	rig_step(r);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
-	rig_free(r);
 }
 
-TEST(a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen)
+RIG_TEST(a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen)
 {
-	struct rig *r = rig_new(4);
-
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_RUN;
 	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
-	run_ticks(r, 1 * MS);
-	run_ticks(r, 40 * MS);
+	rig_tick(r, 1 * MS);
+	rig_tick(r, 40 * MS);
 	assert_in_range(waited(r, 0), 40 * MS, 41 * MS);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->run_at_ns = r->now_ns;
 	rig_step(r);
-	run_ticks(r, 1 * MS); /* the last sample is from before that: it says nothing */
+	rig_tick(r, 1 * MS); /* the last sample is from before that: it says nothing */
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	assert_true(rig_task(r, 0).waited_max_ns < 50 * MS);
 	rig_is(r, 0)->run_at_ns = r->now_ns + 2 * MS;
-	run_ticks(r, 3 * MS);
+	rig_tick(r, 3 * MS);
 	assert_int_equal(waited(r, 0), 2 * MS);
-	rig_free(r);
 }
 
-TEST(time_held_and_preemptions_are_counted)
+RIG_TEST(time_held_and_preemptions_are_counted)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	rig_is(r, 1)->active = false; /* holding what does nothing preempts nobody */
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k].observed = true;
 	rig_start(r, &watching);
 	for (int i = 0; i < 3; i++) {
-		want(1, GP_HOLD, 0);
-		want(2, GP_HOLD, 0);
+		WANT(HOLD, HOLD);
 		rig_step(r);
 		rig_run(r, 50 * MS);
-		want(1, GP_RUN, 0);
-		want(2, GP_RUN, 0);
+		WANT(RUN(0), RUN(0));
 		rig_step(r);
 		rig_run(r, 50 * MS);
 	}
@@ -466,16 +394,13 @@ TEST(time_held_and_preemptions_are_counted)
 	assert_int_equal(rig_stats(r)->release_ns.count, 6);
 	assert_int_equal(rig_stats(r)->decide_ns.count, 0); /* nobody measures */
 	assert_int_equal(rig_stats(r)->ticks, rig_stats(r)->decisions);
-	rig_free(r);
 }
 
-TEST(events_say_what_happened_when_and_to_whom)
+RIG_TEST(events_say_what_happened_when_and_to_whom)
 {
-	struct rig *r = rig_new(4);
 	uint64_t begin_ns = r->now_ns;
 
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	want(2, GP_HOLD, 0);
 	rig_start(r, &watching);
 	assert_int_equal(r->events[GP_EVENT_POLICY], 1);
@@ -500,26 +425,18 @@ TEST(events_say_what_happened_when_and_to_whom)
 	assert_int_equal(r->last[GP_EVENT_ACTION_FAILED].code, -EPERM);
 	assert_int_equal(r->last[GP_EVENT_ACTION_FAILED].driver_code, 0xbad);
 	assert_int_equal(r->last[GP_EVENT_ACTION_FAILED].now_ns, r->now_ns);
-	rig_free(r);
 }
 
-TEST(it_works_with_nobody_interested_in_events)
+RIG_TEST(it_works_with_nobody_interested_in_events)
 {
-	struct rig *r = rig_new(4);
-
-	rig_add(r, GP_BEST_EFFORT);
 	r->config.on_event = NULL;
-	want(1, GP_HOLD, 0);
-	rig_start(r, &watching);
+	RIG_START(r, &watching, HOLD);
 	rig_run(r, 10 * MS);
 	assert_true(rig_is(r, 0)->held);
-	rig_free(r);
 }
 
-TEST(decisions_are_timed_where_there_is_a_clock)
+RIG_TEST(decisions_are_timed_where_there_is_a_clock)
 {
-	struct rig *r = rig_new(4);
-
 	r->config.decide_clock = &r->decide_clock.base;
 	script.clock = &r->decide_clock;
 	script.takes_ns = 250;
@@ -529,5 +446,4 @@ TEST(decisions_are_timed_where_there_is_a_clock)
 	assert_int_equal(rig_stats(r)->decide_ns.min, 250);
 	assert_int_equal(rig_stats(r)->decide_ns.max, 250);
 	assert_null(gp_engine_ejection(r->engine));
-	rig_free(r);
 }

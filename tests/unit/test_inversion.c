@@ -200,14 +200,11 @@ TEST(it_says_whether_anybody_could_see_who_runs)
 static void look_at(struct rig *r, bool inverted, uint64_t after_ns)
 {
 	rig_is(r, 1)->running = inverted;
-	r->now_ns += after_ns;
-	rig_step(r);
+	rig_tick(r, after_ns);
 }
 
-TEST(the_engine_counts_beginnings_and_time)
+RIG_TEST(the_engine_counts_beginnings_and_time)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = rig_is(r, 1)->running = false;
@@ -229,13 +226,10 @@ TEST(the_engine_counts_beginnings_and_time)
 	assert_int_equal(rig_stats(r)->inversion_ns, 5 * MS);
 	look_at(r, false, 1 * MS);
 	assert_int_equal(rig_stats(r)->inversion_ns, 6 * MS);
-	rig_free(r);
 }
 
-TEST(an_inversion_at_time_zero_counts_once)
+RIG_TEST(an_inversion_at_time_zero_counts_once)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = false;
@@ -244,29 +238,21 @@ TEST(an_inversion_at_time_zero_counts_once)
 	look_at(r, true, 1 * MS);
 	assert_int_equal(rig_stats(r)->inversions, 1);
 	assert_int_equal(rig_stats(r)->inversion_ns, 1 * MS);
-	rig_free(r);
 }
 
-TEST(a_hold_by_the_policy_that_inverts_priorities_is_counted)
+RIG_TEST(a_hold_by_the_policy_that_inverts_priorities_is_counted)
 {
-	struct rig *r = rig_new(2);
-
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	rig_add_many(r, 2);
 	r->attr[1].priority = 5;
-	want(1, GP_HOLD, 0);
-	want(2, GP_RUN, 0);
+	WANT(HOLD, RUN(0));
 	rig_start(r, &scripted);
 	rig_is(r, 0)->running = false;
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->inversions, 1);
-	rig_free(r);
 }
 
-TEST(nothing_is_claimed_where_nobody_can_see_who_runs)
+RIG_TEST(nothing_is_claimed_where_nobody_can_see_who_runs)
 {
-	struct rig *r = rig_new(2);
-
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	for (uint32_t h = 0; h < 2; h++)
@@ -281,7 +267,6 @@ TEST(nothing_is_claimed_where_nobody_can_see_who_runs)
 	rig_is(r, 1)->known &= ~(uint32_t)GP_KNOWN_RUNNING;
 	rig_step(r);
 	assert_true(rig_stats(r)->inversions_seen);
-	rig_free(r);
 }
 
 static uint64_t cheapest_look_ns(struct gp_task_view *t, uint32_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page for Prometheus, from hand-made pictures: what is not known is absent, labels are
+ * The page for Prometheus, from hand-made snapshots: what is not known is absent, labels are
  * escaped, histograms add up, and every family stands in one piece under its head.
  */
 #include "support/test.h"
@@ -56,7 +56,19 @@ static void world_free(struct world *w)
 	free(w);
 }
 
-static const char *write_page(struct world *w)
+/* A test with a page of so many devices. */
+#define PAGE_TEST(function, ndevices)                  \
+	static void function##_on(struct world *w);    \
+	TEST(function)                                 \
+	{                                              \
+		struct world *w = world_new(ndevices); \
+                                                       \
+		function##_on(w);                      \
+		world_free(w);                         \
+	}                                              \
+	static void function##_on(struct world *w)
+
+static void write_page(struct world *w)
 {
 	FILE *out;
 
@@ -65,7 +77,6 @@ static const char *write_page(struct world *w)
 	assert_non_null(out);
 	gp_metrics_write(out, &w->page);
 	assert_int_equal(fclose(out), 0);
-	return w->text;
 }
 
 /* A line of the page that begins so, or NULL. */
@@ -78,17 +89,17 @@ static const char *find_line(const char *page, const char *begins)
 }
 
 /* The page has this line. */
-static void assert_line(const char *page, const char *line)
+static void assert_line(const struct world *w, const char *line)
 {
-	const char *at = find_line(page, line);
+	const char *at = find_line(w->text, line);
 
 	if (!at || at[strlen(line)] != '\n')
 		fail_msg("no line '%s'", line);
 }
 
-static void assert_absent(const char *page, const char *begins)
+static void assert_absent(const struct world *w, const char *begins)
 {
-	if (find_line(page, begins))
+	if (find_line(w->text, begins))
 		fail_msg("'%s' is there", begins);
 }
 
@@ -125,9 +136,8 @@ static void check_line(char *line, char *family, const char *rest)
 		fail_msg("'%s' stands under %s", line, family);
 }
 
-TEST(every_sample_stands_under_the_head_of_its_family)
+PAGE_TEST(every_sample_stands_under_the_head_of_its_family, 2)
 {
-	struct world *w = world_new(2);
 	char family[128] = "", *line, *rest;
 
 	w->page.tasks = true;
@@ -147,34 +157,26 @@ TEST(every_sample_stands_under_the_head_of_its_family)
 		*rest++ = '\0';
 		check_line(line, family, rest);
 	}
-	world_free(w);
 }
 
-TEST(labels_are_escaped_and_always_utf8)
+PAGE_TEST(labels_are_escaped_and_always_utf8, 1)
 {
-	struct world *w = world_new(1);
-	const char *page;
-
 	w->device[0].name = "a \"b\" \\ c\nd";
 	w->device[0].ntasks = 1;
 	w->page.tasks = true;
 	w->task[0] = (struct gp_task_stats){.id = 7, .pid = 42};
 	strcpy(w->task[0].name, "k\xc3\xa4se\xff\xc3");
-	page = write_page(w);
-	assert_line(page, "gpreempt_device_info{device=\"0\",name=\"a \\\"b\\\" \\\\ c\\nd\","
-			  "backend=\"fake\"} 1");
-	assert_line(page, "gpreempt_task_preemptions_total{device=\"0\",task=\"7\",pid=\"42\","
-			  "name=\"k\xc3\xa4se\xef\xbf\xbd\xef\xbf\xbd\"} 0");
-	world_free(w);
+	write_page(w);
+	assert_line(w, "gpreempt_device_info{device=\"0\",name=\"a \\\"b\\\" \\\\ c\\nd\","
+		       "backend=\"fake\"} 1");
+	assert_line(w, "gpreempt_task_preemptions_total{device=\"0\",task=\"7\",pid=\"42\","
+		       "name=\"k\xc3\xa4se\xef\xbf\xbd\xef\xbf\xbd\"} 0");
 }
 
 /* What is told, and what not. */
 
-TEST(counters_are_told_in_base_units_for_each_device)
+PAGE_TEST(counters_are_told_in_base_units_for_each_device, 2)
 {
-	struct world *w = world_new(2);
-	const char *page;
-
 	w->stats[0].preemptions = 3;
 	w->stats[1].preemptions = UINT64_MAX;
 	w->stats[1].busy_seen = true;
@@ -183,94 +185,78 @@ TEST(counters_are_told_in_base_units_for_each_device)
 	w->stats[0].starved_ns = 1500 * GP_NS_PER_MS;
 	w->page.cpu_ns = 1;
 	w->page.keeper = true;
-	page = write_page(w);
-	assert_line(page, "gpreempt_build_info{version=\"1.2.3\"} 1");
-	assert_line(page, "gpreempt_preemptions_total{device=\"0\"} 3");
-	assert_line(page, "gpreempt_preemptions_total{device=\"1\"} 18446744073709551615");
-	assert_line(page, "gpreempt_device_busy_seconds_total{device=\"1\"} 12.000000034");
-	assert_line(page, "gpreempt_actions_total{device=\"0\",action=\"hold\"} 5");
-	assert_line(page, "gpreempt_starved_seconds{device=\"0\"} 1.500000000");
-	assert_line(page, "gpreempt_starvation_limit_seconds{device=\"0\"} 10.000000000");
-	assert_line(page, "process_cpu_seconds_total 0.000000001");
-	assert_line(page, "gpreempt_keeper_up 1");
-	world_free(w);
+	write_page(w);
+	assert_line(w, "gpreempt_build_info{version=\"1.2.3\"} 1");
+	assert_line(w, "gpreempt_preemptions_total{device=\"0\"} 3");
+	assert_line(w, "gpreempt_preemptions_total{device=\"1\"} 18446744073709551615");
+	assert_line(w, "gpreempt_device_busy_seconds_total{device=\"1\"} 12.000000034");
+	assert_line(w, "gpreempt_actions_total{device=\"0\",action=\"hold\"} 5");
+	assert_line(w, "gpreempt_starved_seconds{device=\"0\"} 1.500000000");
+	assert_line(w, "gpreempt_starvation_limit_seconds{device=\"0\"} 10.000000000");
+	assert_line(w, "process_cpu_seconds_total 0.000000001");
+	assert_line(w, "gpreempt_keeper_up 1");
 }
 
-TEST(what_a_device_cannot_show_is_absent)
+PAGE_TEST(what_a_device_cannot_show_is_absent, 2)
 {
 	static const char *const names[] = {
 		"gpreempt_device_busy_seconds_total", "gpreempt_device_idle_seconds_total",
 		"gpreempt_device_switching_seconds_total", "gpreempt_inversions_total",
 		"gpreempt_inversion_seconds_total"};
-	struct world *w = world_new(2);
-	const char *page;
 	char line[80];
 
 	w->stats[1] = w->stats[0];
 	w->stats[1].busy_seen = w->stats[1].idle_seen = w->stats[1].switches_seen = true;
 	w->stats[1].inversions_seen = true;
-	page = write_page(w);
+	write_page(w);
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
 		snprintf(line, sizeof line, "%s{device=\"0\"}", names[i]);
-		assert_absent(page, line);
+		assert_absent(w, line);
 		snprintf(line, sizeof line, "%s{device=\"1\"} 0", names[i]);
-		assert_non_null(find_line(page, line));
+		assert_non_null(find_line(w->text, line));
 	}
-	assert_absent(page, "gpreempt_detection_seconds");
-	assert_absent(page, "gpreempt_tasks_memory_bytes");
-	assert_absent(page, "process_resident_memory_bytes");
+	assert_absent(w, "gpreempt_detection_seconds");
+	assert_absent(w, "gpreempt_tasks_memory_bytes");
+	assert_absent(w, "process_resident_memory_bytes");
 	w->stats[1] = w->stats[0]; /* now nobody can: no head, either */
-	page = write_page(w);
-	assert_absent(page, "# HELP gpreempt_inversions_total");
-	world_free(w);
+	write_page(w);
+	assert_absent(w, "# HELP gpreempt_inversions_total");
 }
 
-TEST(a_device_that_cannot_hold_has_no_hold_times)
+PAGE_TEST(a_device_that_cannot_hold_has_no_hold_times, 2)
 {
-	struct world *w = world_new(2);
-	const char *page;
-
 	w->device[0].caps = GP_CAP_SLICE;
-	page = write_page(w);
-	assert_absent(page, "gpreempt_hold_seconds_count{device=\"0\"}");
-	assert_line(page, "gpreempt_hold_seconds_count{device=\"1\"} 0");
-	assert_absent(page, "gpreempt_actions_total{device=\"0\",action=\"hold\"}");
-	assert_line(page, "gpreempt_actions_total{device=\"0\",action=\"slice\"} 0");
-	world_free(w);
+	write_page(w);
+	assert_absent(w, "gpreempt_hold_seconds_count{device=\"0\"}");
+	assert_line(w, "gpreempt_hold_seconds_count{device=\"1\"} 0");
+	assert_absent(w, "gpreempt_actions_total{device=\"0\",action=\"hold\"}");
+	assert_line(w, "gpreempt_actions_total{device=\"0\",action=\"slice\"} 0");
 }
 
-TEST(an_ejected_policy_is_not_in_force)
+PAGE_TEST(an_ejected_policy_is_not_in_force, 2)
 {
-	struct world *w = world_new(2);
-	const char *page;
-
 	w->device[0].policy = "none";
 	w->device[1].policy = NULL; /* nobody has looked yet */
 	w->device[1].stuck = true;
-	page = write_page(w);
-	assert_line(page,
-		    "gpreempt_policy_info{device=\"0\",policy=\"none\",wanted=\"priority\"} 1");
-	assert_line(page, "gpreempt_policy_in_force{device=\"0\"} 0");
-	assert_absent(page, "gpreempt_policy_in_force{device=\"1\"}");
-	assert_line(page, "gpreempt_device_up{device=\"0\"} 1");
-	assert_line(page, "gpreempt_device_up{device=\"1\"} 0");
-	world_free(w);
+	write_page(w);
+	assert_line(w, "gpreempt_policy_info{device=\"0\",policy=\"none\",wanted=\"priority\"} 1");
+	assert_line(w, "gpreempt_policy_in_force{device=\"0\"} 0");
+	assert_absent(w, "gpreempt_policy_in_force{device=\"1\"}");
+	assert_line(w, "gpreempt_device_up{device=\"0\"} 1");
+	assert_line(w, "gpreempt_device_up{device=\"1\"} 0");
 }
 
-TEST(a_daemon_without_devices_tells_of_itself)
+PAGE_TEST(a_daemon_without_devices_tells_of_itself, 0)
 {
-	struct world *w = world_new(0);
-	const char *page = write_page(w);
-
-	assert_line(page, "gpreempt_clients 0");
-	assert_absent(page, "gpreempt_ticks_total");
-	assert_absent(page, "# HELP gpreempt_tasks ");
-	world_free(w);
+	write_page(w);
+	assert_line(w, "gpreempt_clients 0");
+	assert_absent(w, "gpreempt_ticks_total");
+	assert_absent(w, "# HELP gpreempt_tasks ");
 }
 
-static uint64_t value_of(const char *page, const char *sample)
+static uint64_t value_of(const struct world *w, const char *sample)
 {
-	const char *at = find_line(page, sample);
+	const char *at = find_line(w->text, sample);
 
 	if (!at) {
 		fail_msg("no '%s'", sample);
@@ -280,7 +266,7 @@ static uint64_t value_of(const char *page, const char *sample)
 }
 
 /* Both kinds: as many below each bound as there are samples below it. */
-static void check_buckets(const char *page, const char *name, const char *labels,
+static void check_buckets(const struct world *w, const char *name, const char *labels,
 			  const uint64_t *sample, unsigned n)
 {
 	char line[160];
@@ -294,27 +280,26 @@ static void check_buckets(const char *page, const char *name, const char *labels
 		below = 0;
 		for (unsigned i = 0; i < n; i++)
 			below += sample[i] < us * 1000;
-		assert_int_equal(value_of(page, line), below);
+		assert_int_equal(value_of(w, line), below);
 	}
 	for (unsigned i = 0; i < n; i++)
 		sum_ns += sample[i];
 	snprintf(line, sizeof line, "%s_bucket{%s,le=\"+Inf\"} ", name, labels);
-	assert_int_equal(value_of(page, line), n);
+	assert_int_equal(value_of(w, line), n);
 	snprintf(line, sizeof line, "%s_count{%s} ", name, labels);
-	assert_int_equal(value_of(page, line), n);
+	assert_int_equal(value_of(w, line), n);
 	snprintf(line, sizeof line, "%s_sum{%s} %llu.%09llu", name, labels,
 		 (unsigned long long)(sum_ns / GP_NS_PER_S),
 		 (unsigned long long)(sum_ns % GP_NS_PER_S));
-	assert_line(page, line);
+	assert_line(w, line);
 }
 
-TEST(buckets_count_what_is_below_their_bounds)
+PAGE_TEST(buckets_count_what_is_below_their_bounds, 1)
 {
 	static const uint64_t sample[] = {0,         999,         1001,        1999,
 					  2001,      3500000,     4095999999,  4096000001,
 					  900000000, 16777215999, 16777216001, 3600000000000};
 	const unsigned n = sizeof sample / sizeof *sample;
-	struct world *w = world_new(1);
 
 	for (unsigned i = 0; i < n; i++) {
 		gp_hist_add(&w->stats[0].hold_ns, sample[i]);
@@ -322,18 +307,15 @@ TEST(buckets_count_what_is_below_their_bounds)
 		gp_log2_hist_add(&w->stats[0].class_waits[GP_LATENCY_CRITICAL], sample[i]);
 	}
 	write_page(w);
-	check_buckets(w->text, "gpreempt_hold_seconds", "device=\"0\"", sample, n);
-	check_buckets(w->text, "gpreempt_loop_lag_seconds", "device=\"0\"", sample, n);
-	check_buckets(w->text, "gpreempt_wait_seconds", "device=\"0\",class=\"lc\"", sample, n);
-	check_buckets(w->text, "gpreempt_wait_seconds", "device=\"0\",class=\"be\"", sample, 0);
-	world_free(w);
+	check_buckets(w, "gpreempt_hold_seconds", "device=\"0\"", sample, n);
+	check_buckets(w, "gpreempt_loop_lag_seconds", "device=\"0\"", sample, n);
+	check_buckets(w, "gpreempt_wait_seconds", "device=\"0\",class=\"lc\"", sample, n);
+	check_buckets(w, "gpreempt_wait_seconds", "device=\"0\",class=\"be\"", sample, 0);
 }
 
-TEST(tasks_are_counted_by_class_and_state)
+PAGE_TEST(tasks_are_counted_by_class_and_state, 2)
 {
 	const uint32_t both = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING;
-	struct world *w = world_new(2);
-	const char *page;
 
 	w->task[0] = (struct gp_task_stats){.known = both, .active = true, .running = true};
 	w->task[1] = (struct gp_task_stats){.known = both, .active = true};
@@ -345,27 +327,23 @@ TEST(tasks_are_counted_by_class_and_state)
 	for (unsigned i = 0; i < 7; i++)
 		w->task[i].attr.class = i < 5 ? GP_BEST_EFFORT : GP_LATENCY_CRITICAL;
 	w->device[0].ntasks = 7;
-	page = write_page(w);
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"running\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"waiting\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"active\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"idle\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"unknown\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"held\"} 0");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"lc\",state=\"held\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"0\",class=\"lc\",state=\"suspended\"} 1");
-	assert_line(page, "gpreempt_tasks{device=\"1\",class=\"unmanaged\",state=\"idle\"} 0");
-	assert_line(page, "gpreempt_tasks_memory_bytes{device=\"0\"} 1001");
-	assert_absent(page, "gpreempt_tasks_memory_bytes{device=\"1\"}");
-	assert_absent(page, "# HELP gpreempt_task_"); /* only where asked for */
-	world_free(w);
+	write_page(w);
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"running\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"waiting\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"active\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"idle\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"unknown\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"be\",state=\"held\"} 0");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"lc\",state=\"held\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"0\",class=\"lc\",state=\"suspended\"} 1");
+	assert_line(w, "gpreempt_tasks{device=\"1\",class=\"unmanaged\",state=\"idle\"} 0");
+	assert_line(w, "gpreempt_tasks_memory_bytes{device=\"0\"} 1001");
+	assert_absent(w, "gpreempt_tasks_memory_bytes{device=\"1\"}");
+	assert_absent(w, "# HELP gpreempt_task_"); /* only where asked for */
 }
 
-TEST(a_task_has_its_own_series_where_asked_for)
+PAGE_TEST(a_task_has_its_own_series_where_asked_for, 1)
 {
-	struct world *w = world_new(1);
-	const char *page;
-
 	w->page.tasks = true;
 	w->device[0].ntasks = 2;
 	w->task[0] = (struct gp_task_stats){.id = 1,
@@ -380,26 +358,24 @@ TEST(a_task_has_its_own_series_where_asked_for)
 					    .wait_p99_ns = 2000,
 					    .wait_sum_ns = 5000};
 	w->task[1] = (struct gp_task_stats){.id = 2, .pid = 20, .name = "b"};
-	page = write_page(w);
+	write_page(w);
 #define A "device=\"0\",task=\"1\",pid=\"10\",name=\"a\""
-	assert_line(page, "gpreempt_task_info{" A ",class=\"lc\"} 1");
-	assert_line(page, "gpreempt_task_run_seconds_total{" A ",source=\"measured\"} 0.005000000");
-	assert_line(page, "gpreempt_task_memory_bytes{" A "} 77");
-	assert_line(page, "gpreempt_task_wait_seconds{" A ",quantile=\"0.5\"} 0.000001000");
-	assert_line(page, "gpreempt_task_wait_seconds{" A ",quantile=\"0.99\"} 0.000002000");
-	assert_line(page, "gpreempt_task_wait_seconds_sum{" A "} 0.000005000");
-	assert_line(page, "gpreempt_task_wait_seconds_count{" A "} 4");
+	assert_line(w, "gpreempt_task_info{" A ",class=\"lc\"} 1");
+	assert_line(w, "gpreempt_task_run_seconds_total{" A ",source=\"measured\"} 0.005000000");
+	assert_line(w, "gpreempt_task_memory_bytes{" A "} 77");
+	assert_line(w, "gpreempt_task_wait_seconds{" A ",quantile=\"0.5\"} 0.000001000");
+	assert_line(w, "gpreempt_task_wait_seconds{" A ",quantile=\"0.99\"} 0.000002000");
+	assert_line(w, "gpreempt_task_wait_seconds_sum{" A "} 0.000005000");
+	assert_line(w, "gpreempt_task_wait_seconds_count{" A "} 4");
 #undef A
-	assert_absent(page, "gpreempt_task_run_seconds_total{device=\"0\",task=\"2\"");
-	assert_absent(page, "gpreempt_task_memory_bytes{device=\"0\",task=\"2\"");
-	assert_absent(page, "gpreempt_task_wait_seconds{device=\"0\",task=\"2\"");
-	assert_line(page, "gpreempt_tasks_without_series 0");
-	world_free(w);
+	assert_absent(w, "gpreempt_task_run_seconds_total{device=\"0\",task=\"2\"");
+	assert_absent(w, "gpreempt_task_memory_bytes{device=\"0\",task=\"2\"");
+	assert_absent(w, "gpreempt_task_wait_seconds{device=\"0\",task=\"2\"");
+	assert_line(w, "gpreempt_tasks_without_series 0");
 }
 
-TEST(a_crowd_has_no_more_series_than_the_limit)
+PAGE_TEST(a_crowd_has_no_more_series_than_the_limit, 2)
 {
-	struct world *w = world_new(2);
 	unsigned n = 0;
 
 	w->page.tasks = true;
@@ -409,6 +385,5 @@ TEST(a_crowd_has_no_more_series_than_the_limit)
 	for (const char *at = w->text; (at = find_line(at, "gpreempt_task_info{")); at++)
 		n++;
 	assert_int_equal(n, GP_METRICS_TASKS_MAX);
-	assert_line(w->text, "gpreempt_tasks_without_series 200");
-	world_free(w);
+	assert_line(w, "gpreempt_tasks_without_series 200");
 }

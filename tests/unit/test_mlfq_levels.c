@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How tasks sink and rise with `mlfq`, and the effects; one claim per test. */
-#include "support/test.h"
-
-#include "base/log.h"
 #include "property_stage.h"
 
 static struct model_profile device_with_samples(void)
@@ -23,14 +20,10 @@ static void work_once(uint32_t i, uint64_t ms)
 	play(8);
 }
 
-TEST(a_task_sinks_after_10_ms_of_work_and_again_after_100)
+STAGE_TEST(a_task_sinks_after_10_ms_of_work_and_again_after_100, "mlfq", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
-	uint32_t job, other;
+	uint32_t job = cast(GP_BEST_EFFORT, true), other = cast(GP_BEST_EFFORT, false);
 
-	open_stage("mlfq", &device);
-	job = cast(GP_BEST_EFFORT, true);
-	other = cast(GP_BEST_EFFORT, false);
 	play(8);
 	set_busy(other, true); /* both at the top: side by side */
 	play(1);
@@ -48,18 +41,13 @@ TEST(a_task_sinks_after_10_ms_of_work_and_again_after_100)
 	set_busy(other, true);
 	play(12);
 	assert_true(held(job));
-	close_stage();
 }
 
-TEST(a_task_whose_work_has_become_short_rises)
+STAGE_TEST(a_task_whose_work_has_become_short_rises, "mlfq", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
-	uint32_t job, other, third;
+	uint32_t job = cast(GP_BEST_EFFORT, true), other = cast(GP_BEST_EFFORT, false),
+		 third = cast(GP_BEST_EFFORT, false);
 
-	open_stage("mlfq", &device);
-	job = cast(GP_BEST_EFFORT, true);
-	other = cast(GP_BEST_EFFORT, false);
-	third = cast(GP_BEST_EFFORT, false);
 	work_once(other, 150); /* with the device shared: below the top */
 	play(300);
 	set_busy(other, true);
@@ -75,16 +63,14 @@ TEST(a_task_whose_work_has_become_short_rises)
 	assert_true(held(job));
 	assert_false(held(other));
 	assert_false(held(third));
-	close_stage();
 }
 
-TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses)
+STAGE_TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses, "mlfq",
+	   device_without_slices())
 {
-	struct model_profile device = device_without_slices();
 	uint32_t job, top[2];
 	uint64_t before_ns, ran_ns;
 
-	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, true);
 	play(200);
 	for (int i = 0; i < 2; i++)
@@ -98,7 +84,6 @@ TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses)
 	ran_ns = stage.model.task[job].run_ns - before_ns;
 	assert_in_range(ran_ns, 30 * MS,
 			300 * MS); /* 10 ms in 510 ms, and the time before it is seen */
-	close_stage();
 }
 
 TEST(a_pause_of_a_moment_does_not_end_a_stretch)
@@ -123,14 +108,11 @@ TEST(a_pause_of_a_moment_does_not_end_a_stretch)
 	close_stage();
 }
 
-TEST(with_samples_the_one_that_takes_much_gives_way_by_its_slice)
+STAGE_TEST(with_samples_the_one_that_takes_much_gives_way_by_its_slice, "mlfq",
+	   device_with_samples())
 {
-	struct model_profile device = device_with_samples();
-	uint32_t job, service;
+	uint32_t job = cast(GP_BEST_EFFORT, true), service = cast(GP_BEST_EFFORT, false);
 
-	open_stage("mlfq", &device);
-	job = cast(GP_BEST_EFFORT, true);
-	service = cast(GP_BEST_EFFORT, false);
 	model_set_rhythm(&stage.model, service, MS, 20 * MS);
 	play(1500);
 	assert_int_equal(slice_of(job), 1000);
@@ -140,15 +122,12 @@ TEST(with_samples_the_one_that_takes_much_gives_way_by_its_slice)
 	play(5000); /* a task with a small part is trusted for some time */
 	assert_int_equal(slice_of(job), 10000);
 	assert_int_equal(slice_of(service), 1000);
-	close_stage();
 }
 
-TEST(of_several_that_take_much_one_runs_at_a_time)
+STAGE_TEST(of_several_that_take_much_one_runs_at_a_time, "mlfq", device_with_samples())
 {
-	struct model_profile device = device_with_samples();
 	uint32_t job[3], service;
 
-	open_stage("mlfq", &device);
 	service = cast(GP_BEST_EFFORT, false);
 	model_set_rhythm(&stage.model, service, MS, 20 * MS);
 	for (int i = 0; i < 3; i++)
@@ -161,10 +140,4 @@ TEST(of_several_that_take_much_one_runs_at_a_time)
 			assert_true(held(job[j]) || slice_of(job[j]) == 1000);
 		assert_false(held(service));
 	}
-	close_stage();
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

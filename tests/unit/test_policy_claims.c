@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The promises of `priority`, `rr` and `none`, one claim per test. */
-#include "support/test.h"
-
-#include "base/log.h"
 #include "property_stage.h"
 
-TEST(one_lc_task_gets_a_second_and_several_get_two_ms_each)
+STAGE_TEST(one_lc_task_gets_a_second_and_several_get_two_ms_each, "priority", best_device)
 {
-	uint32_t a, b;
+	uint32_t a = cast(GP_LATENCY_CRITICAL, true), b;
 
-	open_stage("priority", &best_device);
-	a = cast(GP_LATENCY_CRITICAL, true);
 	play(10);
 	assert_int_equal(slice_of(a), 1000000);
 	b = cast(GP_LATENCY_CRITICAL, false);
@@ -20,15 +15,12 @@ TEST(one_lc_task_gets_a_second_and_several_get_two_ms_each)
 	model_leave(&stage.model, b);
 	play(110);
 	assert_int_equal(slice_of(a), 1000000);
-	close_stage();
 }
 
-TEST(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task)
+STAGE_TEST(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task, "priority", best_device)
 {
-	uint32_t lc, be;
+	uint32_t be = cast(GP_BEST_EFFORT, true), lc;
 
-	open_stage("priority", &best_device);
-	be = cast(GP_BEST_EFFORT, true);
 	play(10);
 	assert_int_equal(slice_of(be), 0);
 	lc = cast(GP_LATENCY_CRITICAL, false);
@@ -41,28 +33,22 @@ TEST(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task)
 	model_leave(&stage.model, lc);
 	play(110);
 	assert_int_equal(slice_of(be), 0);
-	close_stage();
 }
 
-TEST(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up)
+STAGE_TEST(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up, "priority", best_device)
 {
-	uint32_t lc, be;
+	uint32_t lc = cast(GP_LATENCY_CRITICAL, true), be = cast(GP_BEST_EFFORT, false);
 
-	open_stage("priority", &best_device);
-	lc = cast(GP_LATENCY_CRITICAL, true);
-	be = cast(GP_BEST_EFFORT, false);
 	play(10);
 	assert_int_equal(slice_of(be), 1);
 	set_busy(be, true);
 	assert_in_range(permille_of_the_next(lc, 50), 1000, 1000);
-	close_stage();
 }
 
-TEST(two_busy_be_tasks_take_turns_of_a_quantum)
+STAGE_TEST(two_busy_be_tasks_take_turns_of_a_quantum, "priority:quantum=100", best_device)
 {
 	uint32_t a, b, first, second;
 
-	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -85,27 +71,24 @@ TEST(two_busy_be_tasks_take_turns_of_a_quantum)
 		second = other;
 	}
 	assert_in_range(permille_of_the_next(a, 1000), 480, 520);
-	close_stage();
 }
 
-TEST(the_higher_of_two_be_priorities_has_the_device_but_for_aging)
+STAGE_TEST(the_higher_of_two_be_priorities_has_the_device_but_for_aging, "priority:quantum=100",
+	   best_device)
 {
-	uint32_t low;
+	uint32_t low = cast_gang(GP_BEST_EFFORT, 3, true, 0);
 
-	open_stage("priority:quantum=100", &best_device);
-	low = cast_gang(GP_BEST_EFFORT, 3, true, 0);
 	cast_gang(GP_BEST_EFFORT, 4, true, 0);
 	play(10);
 	assert_true(held(low));
 	assert_in_range(permille_of_the_next(low, 2200), 60, 120); /* 10 ms of 110 */
-	close_stage();
 }
 
-TEST(an_idle_be_task_stays_released_and_joins_when_seen_active)
+STAGE_TEST(an_idle_be_task_stays_released_and_joins_when_seen_active, "priority:quantum=100",
+	   best_device)
 {
 	uint32_t busy, idle;
 
-	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	busy = cast(GP_BEST_EFFORT, true);
 	idle = cast(GP_BEST_EFFORT, false);
@@ -123,14 +106,12 @@ TEST(an_idle_be_task_stays_released_and_joins_when_seen_active)
 	assert_false(held(idle));
 	assert_false(held(busy));
 	assert_in_range(permille_of_the_next(busy, 300), 1000, 1000);
-	close_stage();
 }
 
-TEST(a_busy_unmanaged_task_keeps_the_tiny_slice_away)
+STAGE_TEST(a_busy_unmanaged_task_keeps_the_tiny_slice_away, "priority", best_device)
 {
 	uint32_t be, unmanaged;
 
-	open_stage("priority", &best_device);
 	cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
 	unmanaged = cast(GP_UNMANAGED, true);
@@ -141,16 +122,12 @@ TEST(a_busy_unmanaged_task_keeps_the_tiny_slice_away)
 	assert_int_equal(slice_of(be), 1);
 	assert_false(held(unmanaged));
 	assert_int_equal(slice_of(unmanaged), 0);
-	close_stage();
 }
 
-TEST(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110)
+STAGE_TEST(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110, "priority", best_device)
 {
-	uint32_t lc, be;
+	uint32_t lc = cast(GP_LATENCY_CRITICAL, true), be = cast(GP_BEST_EFFORT, true);
 
-	open_stage("priority", &best_device);
-	lc = cast(GP_LATENCY_CRITICAL, true);
-	be = cast(GP_BEST_EFFORT, true);
 	play(99);
 	assert_int_equal(stage.model.task[be].run_ns, 0);
 	play(4);
@@ -160,21 +137,18 @@ TEST(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110)
 	assert_int_equal(slice_of(be), 1);
 	assert_int_equal(slice_of(lc), 1000000);
 	assert_in_range(permille_of_the_next(be, 3000), 30, 60); /* half of 10 ms in 110 */
-	close_stage();
 }
 
-TEST(aging_reaches_every_be_task_although_they_take_turns)
+STAGE_TEST(aging_reaches_every_be_task_although_they_take_turns, "priority", best_device)
 {
 	uint32_t be[4];
 
-	open_stage("priority", &best_device);
 	cast(GP_LATENCY_CRITICAL, true);
 	for (uint8_t i = 0; i < 4; i++)
 		be[i] = cast_gang(GP_BEST_EFFORT, i / 2, true, 0);
 	play(3000);
 	for (unsigned i = 0; i < 4; i++)
 		assert_in_range(stage.model.task[be[i]].run_ns, 2 * MS, 200 * MS);
-	close_stage();
 }
 
 TEST(aging_reaches_a_be_task_that_is_never_seen_running)
@@ -195,14 +169,10 @@ TEST(aging_reaches_a_be_task_that_is_never_seen_running)
 	close_stage();
 }
 
-TEST(without_slices_be_is_held_while_lc_is_seen_active)
+STAGE_TEST(without_slices_be_is_held_while_lc_is_seen_active, "priority", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
-	uint32_t lc, be;
+	uint32_t lc = cast(GP_LATENCY_CRITICAL, false), be = cast(GP_BEST_EFFORT, true);
 
-	open_stage("priority", &device);
-	lc = cast(GP_LATENCY_CRITICAL, false);
-	be = cast(GP_BEST_EFFORT, true);
 	for (int burst = 0; burst < 5; burst++) {
 		play(20);
 		assert_false(held(be));
@@ -215,7 +185,6 @@ TEST(without_slices_be_is_held_while_lc_is_seen_active)
 		play(1);
 		assert_false(held(be));
 	}
-	close_stage();
 }
 
 static unsigned ms_until(uint32_t i, bool is_held)
@@ -227,12 +196,10 @@ static unsigned ms_until(uint32_t i, bool is_held)
 	return ms;
 }
 
-TEST(without_slices_aging_lets_be_in_after_100_ms_for_10)
+STAGE_TEST(without_slices_aging_lets_be_in_after_100_ms_for_10, "priority", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
 	uint32_t be;
 
-	open_stage("priority", &device);
 	cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
 	play(1);
@@ -240,23 +207,19 @@ TEST(without_slices_aging_lets_be_in_after_100_ms_for_10)
 		assert_in_range(ms_until(be, false), 97, 102);
 		assert_in_range(ms_until(be, true), 9, 12);
 	}
-	close_stage();
 }
 
-TEST(a_task_keeps_its_place_when_one_that_came_before_it_leaves)
+STAGE_TEST(a_task_keeps_its_place_when_one_that_came_before_it_leaves, "priority",
+	   device_without_slices())
 {
-	struct model_profile device = device_without_slices();
-	uint32_t idle, be;
+	uint32_t idle = cast(GP_BEST_EFFORT, false), be;
 
-	open_stage("priority", &device);
-	idle = cast(GP_BEST_EFFORT, false);
 	cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
 	play(50);
 	model_leave(&stage.model, idle);
 	gp_engine_trigger(stage.engine, true);
 	assert_in_range(ms_until(be, false), 47, 52);
-	close_stage();
 }
 
 /*
@@ -319,42 +282,34 @@ TEST(no_more_turns_are_taken_than_the_device_can_hold)
 	close_stage();
 }
 
-TEST(a_gang_takes_its_turn_together)
+STAGE_TEST(a_gang_takes_its_turn_together, "priority", best_device)
 {
-	uint32_t a, b, other;
+	uint32_t a = cast_gang(GP_BEST_EFFORT, 0, true, 7), other = cast(GP_BEST_EFFORT, true),
+		 b = cast_gang(GP_BEST_EFFORT, 0, true, 7);
 
-	open_stage("priority", &best_device);
-	a = cast_gang(GP_BEST_EFFORT, 0, true, 7);
-	other = cast(GP_BEST_EFFORT, true);
-	b = cast_gang(GP_BEST_EFFORT, 0, true, 7);
 	for (int i = 0; i < 50; i++) {
 		play(13);
 		assert_int_equal(held(a), held(b));
 		assert_int_not_equal(held(a), held(other));
 	}
-	close_stage();
 }
 
-TEST(a_be_task_in_a_gang_with_an_lc_task_is_not_held)
+STAGE_TEST(a_be_task_in_a_gang_with_an_lc_task_is_not_held, "priority", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
 	uint32_t mate, be;
 
-	open_stage("priority", &device);
 	cast_gang(GP_LATENCY_CRITICAL, 0, true, 7);
 	mate = cast_gang(GP_BEST_EFFORT, 0, true, 7);
 	be = cast(GP_BEST_EFFORT, true);
 	play(50);
 	assert_false(held(mate));
 	assert_true(held(be));
-	close_stage();
 }
 
-TEST(what_a_user_holds_stays_held_and_takes_no_turn)
+STAGE_TEST(what_a_user_holds_stays_held_and_takes_no_turn, "priority:quantum=100", best_device)
 {
 	uint32_t a, b;
 
-	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -366,37 +321,27 @@ TEST(what_a_user_holds_stays_held_and_takes_no_turn)
 	assert_true(held(a));
 	change_user_hold(&stage, a);
 	assert_in_range(permille_of_the_next(a, 1000), 450, 550);
-	close_stage();
 }
 
-TEST(rr_gives_all_tasks_the_same_slice)
+STAGE_TEST(rr_gives_all_tasks_the_same_slice, "rr:quantum=5000", best_device)
 {
-	uint32_t a, b, c, unmanaged;
+	uint32_t a = cast(GP_LATENCY_CRITICAL, true), b = cast(GP_BEST_EFFORT, true),
+		 c = cast(GP_BEST_EFFORT, false), unmanaged = cast(GP_UNMANAGED, false);
 
-	open_stage("rr:quantum=5000", &best_device);
-	a = cast(GP_LATENCY_CRITICAL, true);
-	b = cast(GP_BEST_EFFORT, true);
-	c = cast(GP_BEST_EFFORT, false);
-	unmanaged = cast(GP_UNMANAGED, false);
 	play(10);
 	assert_int_equal(slice_of(a), 5000);
 	assert_int_equal(slice_of(b), 5000);
 	assert_int_equal(slice_of(c), 5000);
 	assert_int_equal(slice_of(unmanaged), 0);
 	assert_in_range(permille_of_the_next(a, 1000), 490, 510);
-	close_stage();
 }
 
-TEST(rr_rotates_where_there_are_no_slices)
+STAGE_TEST(rr_rotates_where_there_are_no_slices, "rr", device_without_slices())
 {
-	struct model_profile device = device_without_slices();
-	uint32_t a, b, c;
+	uint32_t a = cast(GP_LATENCY_CRITICAL, true), b = cast(GP_BEST_EFFORT, true),
+		 c = cast(GP_BEST_EFFORT, true);
 	int held_at_once = 0;
 
-	open_stage("rr", &device);
-	a = cast(GP_LATENCY_CRITICAL, true);
-	b = cast(GP_BEST_EFFORT, true);
-	c = cast(GP_BEST_EFFORT, true);
 	cast(GP_BEST_EFFORT, false);
 	play(5);
 	for (int i = 0; i < 30; i++) {
@@ -406,15 +351,13 @@ TEST(rr_rotates_where_there_are_no_slices)
 	assert_int_equal(held_at_once, 60);
 	assert_in_range(permille_of_the_next(a, 3000), 320, 347);
 	assert_in_range(permille_of_the_next(b, 3000), 320, 347);
-	close_stage();
 }
 
-TEST(none_puts_everything_back)
+STAGE_TEST(none_puts_everything_back, "priority", best_device)
 {
 	struct gp_policy_choice none;
 	uint32_t task[4];
 
-	open_stage("priority", &best_device);
 	task[0] = cast(GP_LATENCY_CRITICAL, true);
 	for (int i = 1; i < 4; i++)
 		task[i] = cast(GP_BEST_EFFORT, true);
@@ -429,7 +372,6 @@ TEST(none_puts_everything_back)
 		assert_int_equal(slice_of(task[i]), 0);
 	}
 	assert_in_range(permille_of_the_next(task[3], 1000), 245, 255);
-	close_stage();
 }
 
 /* Ticks every 100 ms with slices of 10 ms see the same one of two or five tasks every time. */
@@ -445,9 +387,4 @@ TEST(a_task_that_never_runs_at_a_tick_is_not_taken_for_starving)
 	play(15000);
 	assert_int_equal(gp_engine_stats(stage.engine)->ejections, 0);
 	close_stage();
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

@@ -3,8 +3,6 @@
  * Rules for every policy of the registry with many tasks, on simulated devices of each kind: no
  * task starves, no policy is ejected, and most of the device is left for work.
  */
-#include "support/test.h"
-
 #include "sharing.h"
 
 #define CROWD 100u
@@ -21,37 +19,28 @@ static bool can_load(const struct device_kind *kind, const struct gp_policy_ops 
 
 static void crowd_in(const struct device_kind *kind)
 {
-	begin(kind, 20 * S);
+	begin_on(kind, 20 * S);
 	for (uint32_t i = 0; i < CROWD; i++)
 		add(busy(2 * MS), be_attr(100));
 }
 
-TEST(no_task_starves_among_many_whatever_the_policy)
+DEVICE_TEST(no_task_starves_among_many_whatever_the_policy)
 {
-	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
-		for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
-			double sum = 0;
-			struct gp_run run;
+	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
+		double sum = 0;
 
-			if (!can_load(kind, *p))
-				continue;
-			crowd_in(kind);
-			run = finish((*p)->name);
-			for (uint32_t i = 0; i < CROWD; i++) {
-				if (!run.task[i].finished)
-					fail_msg("%s, %s: task %u finished nothing", kind->name,
-						 (*p)->name, i);
-				sum += part(&run, i);
-			}
-			if (getenv("GPREEMPT_SHOW"))
-				print_message("%-28s %-8s %5.1f %%\n", kind->name, (*p)->name, sum);
-			assert_true(sum > 80);
-			gp_run_free(&run);
+		if (!can_load(kind, *p))
+			continue;
+		crowd_in(kind);
+		finish((*p)->name);
+		for (uint32_t i = 0; i < CROWD; i++) {
+			if (!run.task[i].finished)
+				fail_msg("%s, %s: task %u finished nothing", kind->name, (*p)->name,
+					 i);
+			sum += part(&run, i);
 		}
+		if (getenv("GPREEMPT_SHOW"))
+			print_message("%-28s %-8s %5.1f %%\n", kind->name, (*p)->name, sum);
+		assert_true(sum > 80);
 	}
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

@@ -6,9 +6,6 @@
  */
 #include "support/test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/rng.h"
 #include "policy/registry.h"
@@ -154,9 +151,8 @@ static bool ever_differ(const struct gp_policy_ops *ops, uint32_t other)
 	return false;
 }
 
-static void plans_depend_on_the_attributes_a_policy_uses_and_on_no_other(void **unused)
+TEST(plans_depend_on_the_attributes_a_policy_uses_and_on_no_other)
 {
-	(void)unused;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		for (unsigned i = 0; gp_attr_use_names[i]; i++) {
 			bool uses = (*p)->uses & 1u << i, differ = ever_differ(*p, 1u << i);
@@ -166,13 +162,4 @@ static void plans_depend_on_the_attributes_a_policy_uses_and_on_no_other(void **
 					 uses ? "uses" : "does not use", gp_attr_use_names[i],
 					 differ ? "depend on it" : "never depend on it");
 		}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plans_depend_on_the_attributes_a_policy_uses_and_on_no_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

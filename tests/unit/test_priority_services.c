@@ -3,10 +3,8 @@
  * Several services on a GPU with slices, beside best-effort work: `priority` with its defaults
  * leaves none of them worse off than the driver's own sharing. Random sets, simulated on an H200.
  */
-#include "support/test.h"
-
 #include "base/rng.h"
-#include "sim/scenario/scenario.h"
+#include "scenario_world.h"
 
 #define SETS         60
 #define DURATION     (10 * GP_NS_PER_S)
@@ -27,24 +25,15 @@ static uint64_t draw_kernel(struct gp_rng *rng)
 	return us[gp_rng_below(rng, sizeof us / sizeof *us)] * GP_NS_PER_US;
 }
 
-static void add(struct gp_scenario *s, enum gp_class class, struct gp_sim_task task)
-{
-	const struct gp_task_attr attr = {.class = (uint8_t) class, .weight = 100};
-
-	task.stop_ns = GP_NEVER;
-	assert_int_equal(gp_scenario_add(s, &task, &attr), 0);
-}
-
 /* Two to five services that take 10 to 60 % of the GPU together, and one to three jobs. */
-static void draw_set(struct gp_scenario *s, uint64_t number)
+static void draw_set(uint64_t number)
 {
 	struct gp_rng rng;
 	uint64_t services, jobs;
 	double load;
 
-	gp_scenario_init(s);
+	begin(DURATION);
 	gp_rng_init(&rng, number, 0);
-	s->duration_ns = DURATION;
 	services = 2 + gp_rng_below(&rng, 4);
 	jobs = 1 + gp_rng_below(&rng, 3);
 	load = between(&rng, 0.1, 0.6) / (double)services;
@@ -52,23 +41,12 @@ static void draw_set(struct gp_scenario *s, uint64_t number)
 		uint64_t kernel_ns = draw_kernel(&rng);
 		bool poisson = gp_rng_below(&rng, 2);
 
-		add(s, GP_LATENCY_CRITICAL,
-		    (struct gp_sim_task){.load = poisson ? GP_LOAD_POISSON : GP_LOAD_PERIODIC,
-					 .kernel_ns = kernel_ns,
-					 .every_ns = (uint64_t)((double)kernel_ns / load)});
+		add(ARRIVALS(poisson ? GP_LOAD_POISSON : GP_LOAD_PERIODIC,
+			     (uint64_t)((double)kernel_ns / load), kernel_ns),
+		    ATTR(GP_LATENCY_CRITICAL));
 	}
 	for (uint64_t i = 0; i < jobs; i++)
-		add(s, GP_BEST_EFFORT,
-		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = draw_kernel(&rng)});
-}
-
-static void run(struct gp_scenario *s, const char *policy, struct gp_run *run)
-{
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
-
-	if (gp_policy_parse(policy, &choice, &err) || gp_scenario_run(s, &choice, NULL, run, &err))
-		fail_msg("%s", err.text);
+		add(LOOP(draw_kernel(&rng)), ATTR(GP_BEST_EFFORT));
 }
 
 /* The number of services that are worse off under the policy, and of all services. */
@@ -79,15 +57,14 @@ static unsigned count_worse(const char *policy, unsigned *services)
 	*services = 0;
 	for (uint64_t number = 1; number <= SETS; number++) {
 		struct gp_run driver, ours;
-		struct gp_scenario s;
 
-		draw_set(&s, number);
-		run(&s, "none", &driver);
-		run(&s, policy, &ours);
-		for (uint32_t i = 0; i < s.ntasks; i++) {
+		draw_set(number);
+		driver = run_scenario(&scenario, "none", NULL);
+		ours = run_scenario(&scenario, policy, NULL);
+		for (uint32_t i = 0; i < scenario.ntasks; i++) {
 			const struct gp_run_task *a = &driver.task[i], *b = &ours.task[i];
 
-			if (s.attr[i].class != GP_LATENCY_CRITICAL)
+			if (scenario.attr[i].class != GP_LATENCY_CRITICAL)
 				continue;
 			++*services;
 			worse += b->mean_ns > a->mean_ns * (100 + MEAN_PERCENT) / 100 ||
@@ -95,7 +72,7 @@ static unsigned count_worse(const char *policy, unsigned *services)
 		}
 		gp_run_free(&driver);
 		gp_run_free(&ours);
-		gp_scenario_free(&s);
+		gp_scenario_free(&scenario);
 	}
 	return worse;
 }

@@ -34,13 +34,12 @@ static void apply(const struct change *c, struct gp_scenario *s)
 }
 
 /* What GPreempt's setting adds to a request, without and with a hint. */
-static void try_change(const char *scenario, const struct change *c, double *plain_us,
-		       double *hint_us)
+static void try_change(const char *name, const struct change *c, double *plain_us, double *hint_us)
 {
 	struct gp_scenario s;
 	double alone_us;
 
-	load(scenario, &s);
+	load(name, &s);
 	apply(c, &s);
 	alone_us = simulate_streams(&s, false).us;
 	*hint_us = simulate(&s, "none").us - alone_us;
@@ -86,16 +85,16 @@ TEST(the_slice_is_that_of_the_code)
 					    .switch_idle_ns = 60 * GP_NS_PER_US,
 					    .refill_ns = 100 * GP_NS_PER_US};
 	static const struct change code = {.name = "1 us, as in the code"};
-	static const char *const scenario[] = {"gpreempt-a", "gpreempt-b"};
+	static const char *const names[] = {"gpreempt-a", "gpreempt-b"};
 	static const double published_us[] = {152, 175};
 
 	for (unsigned i = 0; i < 2; i++) {
 		double plain_us, hint_us;
 
 		printf("slice in %s                       no hint   hint\n", i ? "B" : "A");
-		try_change(scenario[i], &paper, &plain_us, &hint_us);
+		try_change(names[i], &paper, &plain_us, &hint_us);
 		assert_true(i || !is_near(published_us[i], plain_us, 50));
-		try_change(scenario[i], &code, &plain_us, &hint_us);
+		try_change(names[i], &code, &plain_us, &hint_us);
 		assert_true(is_near(published_us[i], plain_us, 20));
 	}
 }
@@ -108,19 +107,19 @@ static double added_by_short_turns(struct gp_scenario *s)
 /* Best-effort work runs after each turn, and services take turns. */
 TEST(short_turns_of_services_cost_for_two_reasons)
 {
-	static const char *const scenario[] = {"gpreempt-d", "gpreempt-e", "gpreempt-real"};
+	static const char *const names[] = {"gpreempt-d", "gpreempt-e", "gpreempt-real"};
 
 	printf("turns of 2 ms instead of 20 add    with  without best-effort work\n");
-	for (unsigned i = 0; i < sizeof scenario / sizeof *scenario; i++) {
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
 		double with_us, without_us;
 		struct gp_scenario s;
 
-		load(scenario[i], &s);
+		load(names[i], &s);
 		with_us = added_by_short_turns(&s);
 		without_best_effort(&s);
 		without_us = added_by_short_turns(&s);
 		gp_scenario_free(&s);
-		printf("%-32s %6.0f %8.0f us\n", scenario[i], with_us, without_us);
+		printf("%-32s %6.0f %8.0f us\n", names[i], with_us, without_us);
 		assert_true(with_us > 1000 && without_us < 0.7 * with_us);
 		assert_true(i || fabs(without_us) < 1); /* in D they never compete */
 	}

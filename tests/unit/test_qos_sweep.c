@@ -12,14 +12,7 @@
  * (backlogs make them differ by more than independent requests would). Three standard errors are
  * allowed. The first seconds, before the load is known, do not count.
  */
-#include "support/test.h"
-
-#include "base/log.h"
-#include "sim/scenario/scenario.h"
-
-#define US        GP_NS_PER_US
-#define MS        GP_NS_PER_MS
-#define S         GP_NS_PER_S
+#include "scenario_world.h"
 
 #define WARM_NS   (5 * S)
 #define MOST      65536 /* requests that are recorded per run */
@@ -66,24 +59,17 @@ static void watch(void *arg, const struct gp_sim_event *event)
 		s->response_ns[s->n++] = event->now_ns - event->arrival_ns;
 }
 
-static void run_under(struct gp_scenario *scenario, const char *policy, struct sample *s)
+static void run_under(const char *policy, struct sample *s)
 {
-	struct gp_run_options options = {.watch = watch, .watch_arg = s};
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
-	struct gp_run run;
+	const struct gp_run_options options = {.watch = watch, .watch_arg = s};
+	struct gp_run result;
 
 	s->n = 0;
-	if (gp_policy_parse(policy, &choice, &err) ||
-	    gp_scenario_run(scenario, &choice, &options, &run, &err)) {
-		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not return, but some analysers do not know that */
-	}
-	assert_int_equal(run.ejections, 0);
-	s->kept = 100.0 * (double)run.task[1].work_ns / (double)run.task[1].alone_ns;
-	s->refused = run.task[0].refused;
-	s->behind = run.task[0].left > 20 + run.task[0].finished / 50;
-	gp_run_free(&run);
+	result = run_scenario(&scenario, policy, &options);
+	s->kept = kept(&result, 1);
+	s->refused = result.task[0].refused;
+	s->behind = result.task[0].left > 20 + result.task[0].finished / 50;
+	gp_run_free(&result);
 }
 
 /* For numbers from 0 to 10,000: the tests do not link libm. */
@@ -179,29 +165,16 @@ static void judge(const struct kind *kind, uint64_t target_ns, const char *cell,
 		      by_priority.kept, q, q_error, by_qos.kept, by_qos.refused ? ", refused" : "");
 }
 
-static void begin(struct gp_scenario *scenario, const struct kind *kind, double rate,
-		  double kernel_us, unsigned more)
+static void begin_with(const struct kind *kind, double rate, double kernel_us, unsigned more)
 {
-	struct gp_sim_task service = {.name = "service",
-				      .load = GP_LOAD_POISSON,
-				      .every_ns = (uint64_t)(1e9 / rate),
-				      .kernel_ns = (uint64_t)kernel_us * US,
-				      .request_marks = kind->request_marks,
-				      .stop_ns = GP_NEVER};
-	struct gp_sim_task job = {.name = "job",
-				  .load = GP_LOAD_CLOSED,
-				  .kernel_ns = 13600 * US,
-				  .stop_ns = GP_NEVER};
-	struct gp_task_attr lc = {.class = GP_LATENCY_CRITICAL, .weight = 100};
-	struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100};
+	uint64_t every_ns = (uint64_t)(1e9 / rate), kernel_ns = (uint64_t)kernel_us * US;
 	double seconds = 3000 * more / rate;
 
-	gp_scenario_init(scenario);
-	scenario->device = *kind->device;
-	scenario->duration_ns = WARM_NS + (uint64_t)(1e9 * (seconds < 15 ? 15 : seconds));
-	lc.budget_ns = service.kernel_ns;
-	assert_int_equal(gp_scenario_add(scenario, &service, &lc), 0);
-	assert_int_equal(gp_scenario_add(scenario, &job, &be), 0);
+	begin(WARM_NS + (uint64_t)(1e9 * (seconds < 15 ? 15 : seconds)));
+	scenario.device = *kind->device;
+	add(POISSON(every_ns, kernel_ns, .request_marks = kind->request_marks),
+	    ATTR(GP_LATENCY_CRITICAL, .budget_ns = kernel_ns));
+	add(LOOP(13600 * US), ATTR(GP_BEST_EFFORT));
 }
 
 /* All targets at one load. */
@@ -210,7 +183,6 @@ static void try_load(const struct kind *kind, double kernel_us, double load, uin
 {
 	double rate = size_of(load) * 1e6 / (kernel_us + (load > 0 ? kind->switch_us : 28));
 	double alone_ns = 1e3 * (kernel_us + 196);
-	struct gp_scenario scenario;
 	size_t count;
 	char cell[80];
 	bool behind;
@@ -219,9 +191,9 @@ static void try_load(const struct kind *kind, double kernel_us, double load, uin
 		return;
 	snprintf(cell, sizeof cell, "%.1f ms, %.0f/s, seed %u", kernel_us / 1e3, rate,
 		 (unsigned)seed);
-	begin(&scenario, kind, rate, kernel_us, more);
+	begin_with(kind, rate, kernel_us, more);
 	scenario.seed = seed;
-	run_under(&scenario, "priority", &by_priority);
+	run_under("priority", &by_priority);
 	behind = by_priority.behind || load < 0;
 	count = behind ? sizeof target_bases / sizeof *target_bases
 		       : sizeof targets / sizeof *targets;
@@ -230,7 +202,7 @@ static void try_load(const struct kind *kind, double kernel_us, double load, uin
 					  : targets[i] * (double)p99(&by_priority);
 
 		scenario.attr[0].deadline_ns = (uint64_t)target_ns;
-		run_under(&scenario, "qos", &by_qos);
+		run_under("qos", &by_qos);
 		judge(kind, scenario.attr[0].deadline_ns, cell, n);
 	}
 	gp_scenario_free(&scenario);
@@ -260,9 +232,4 @@ TEST(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused)
 		broken += n.broken;
 	}
 	assert_int_equal(broken, 0);
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

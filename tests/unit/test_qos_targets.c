@@ -4,41 +4,16 @@
  * each other, and on the AMD model, where it never leaves best-effort work less than `priority`
  * does. These runs take minutes and are accurate to a percent; test_qos_sweep.c covers a grid.
  */
-#include "support/test.h"
-
-#include "base/log.h"
-#include "sim/scenario/scenario.h"
-
-#define US GP_NS_PER_US
-#define MS GP_NS_PER_MS
-#define S  GP_NS_PER_S
-
-static struct gp_scenario scenario;
-
-static void add(const char *name, struct gp_sim_task task, struct gp_task_attr attr)
-{
-	snprintf(task.name, sizeof task.name, "%s", name);
-	task.stop_ns = GP_NEVER;
-	attr.weight = 100;
-	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
-}
+#include "scenario_world.h"
 
 /* A service with random requests, and a job that fills the device. */
-static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
-		  bool request_marks)
+static void begin_with(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
+		       bool request_marks)
 {
-	gp_scenario_init(&scenario);
-	scenario.duration_ns = duration_ns;
-	add("service",
-	    (struct gp_sim_task){.load = GP_LOAD_POISSON,
-				 .every_ns = S / rate,
-				 .kernel_ns = kernel_ns,
-				 .request_marks = request_marks},
-	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
-				  .deadline_ns = target_ns,
-				  .budget_ns = kernel_ns});
-	add("job", (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US},
-	    (struct gp_task_attr){.class = GP_BEST_EFFORT});
+	begin(duration_ns);
+	add(POISSON(S / rate, kernel_ns, .request_marks = request_marks),
+	    ATTR(GP_LATENCY_CRITICAL, .deadline_ns = target_ns, .budget_ns = kernel_ns));
+	add(LOOP(13600 * US), ATTR(GP_BEST_EFFORT));
 }
 
 struct outcome {
@@ -49,25 +24,16 @@ struct outcome {
 
 static struct outcome run_under(const char *policy)
 {
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
-	struct outcome o;
-	struct gp_run run;
-
-	if (gp_policy_parse(policy, &choice, &err) ||
-	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
-		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not return, but some analysers do not know that */
-	}
-	assert_int_equal(run.ejections, 0);
-	o = (struct outcome){
-		.p99_ms = (double)run.task[0].p99_ns / 1e6,
-		.kept = 100.0 * (double)run.task[1].work_ns / (double)run.task[1].alone_ns,
-		.refused = run.task[0].refused,
+	struct gp_run result = run_scenario(&scenario, policy, NULL);
+	const struct outcome o = {
+		.p99_ms = (double)result.task[0].p99_ns / 1e6,
+		.kept = kept(&result, 1),
+		.refused = result.task[0].refused,
 	};
+
 	print_message("%-8s p99 %7.3f ms, job keeps %4.1f %%%s\n", policy, o.p99_ms, o.kept,
 		      o.refused ? ", refused" : "");
-	gp_run_free(&run);
+	gp_run_free(&result);
 	return o;
 }
 
@@ -89,8 +55,8 @@ TEST(a_target_is_kept_where_requests_wait_for_each_other)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
-		begin(240 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
-		      c[i].request_marks);
+		begin_with(240 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
+			   c[i].request_marks);
 		print_message("%u/s: ", c[i].rate);
 		o = run_under("qos");
 		assert_false(o.refused);
@@ -116,7 +82,7 @@ TEST(a_target_that_is_missed_is_refused)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
-		begin(60 * S, c[i].rate, 100 * US, c[i].target_ns, c[i].request_marks);
+		begin_with(60 * S, c[i].rate, 100 * US, c[i].target_ns, c[i].request_marks);
 		print_message("%u/s, %.1f ms: ", c[i].rate, (double)c[i].target_ns / 1e6);
 		o = run_under("qos");
 		assert_true(o.refused);
@@ -145,8 +111,8 @@ TEST(without_slices_no_target_costs_more_than_under_priority)
 		for (size_t k = 0; k < sizeof target / sizeof *target; k++) {
 			struct outcome priority, qos;
 
-			begin(20 * S, c[i].rate, c[i].kernel_ns, (uint64_t)(target[k] * 1e6),
-			      c[i].request_marks);
+			begin_with(20 * S, c[i].rate, c[i].kernel_ns, (uint64_t)(target[k] * 1e6),
+				   c[i].request_marks);
 			scenario.device = gp_sim_mi300x;
 			scenario.task[0].width_permille = c[i].width_permille;
 			scenario.task[1].width_permille = 1000;
@@ -162,9 +128,4 @@ TEST(without_slices_no_target_costs_more_than_under_priority)
 		}
 		assert_true(most > 1); /* if the target leaves time for it */
 	}
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

@@ -14,9 +14,8 @@ static void request_marks(struct rig *r, uint32_t handle, bool begins)
 	rig_step(r);
 }
 
-TEST(a_gap_inside_a_request_is_not_its_end)
+RIG_TEST(a_gap_inside_a_request_is_not_its_end)
 {
-	struct rig *r = rig_new(2);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL), be = rig_add(r, GP_BEST_EFFORT);
 	uint64_t began_ns;
 
@@ -33,12 +32,10 @@ TEST(a_gap_inside_a_request_is_not_its_end)
 	request_marks(r, lc, false);
 	assert_true(gp_seen_idle(view_of(r, lc)));
 	assert_false(view_of(r, be)->known & GP_KNOWN_REQUEST);
-	rig_free(r);
 }
 
-TEST(work_that_is_seen_now_is_work_but_an_old_sample_is_not)
+RIG_TEST(work_that_is_seen_now_is_work_but_an_old_sample_is_not)
 {
-	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 
 	rig_start(r, &scripted);
@@ -47,12 +44,10 @@ TEST(work_that_is_seen_now_is_work_but_an_old_sample_is_not)
 	r->gpu.base.info.sample_period_ns = 100 * MS;
 	request_marks(r, lc, false);
 	assert_true(gp_seen_idle(view_of(r, lc)));
-	rig_free(r);
 }
 
-TEST(announced_work_counts_until_it_is_there)
+RIG_TEST(announced_work_counts_until_it_is_there)
 {
-	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 	uint64_t hinted_ns;
 
@@ -63,8 +58,7 @@ TEST(announced_work_counts_until_it_is_there)
 	hinted_ns = r->now_ns;
 	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, lc + 1u, 10 * MS), 0);
 	assert_int_equal(gp_engine_next_ns(r->engine), 0);
-	r->now_ns += 1 * MS;
-	rig_step(r);
+	rig_tick(r, 1 * MS);
 	assert_true(gp_seen_active(view_of(r, lc)));
 	assert_int_equal(view_of(r, lc)->active_since_ns, hinted_ns);
 	r->gpu.task[lc].is.active = true; /* the work has come */
@@ -72,12 +66,10 @@ TEST(announced_work_counts_until_it_is_there)
 	r->gpu.task[lc].is.active = false; /* and is done: the hint is used up */
 	rig_step(r);
 	assert_true(gp_seen_idle(view_of(r, lc)));
-	rig_free(r);
 }
 
-TEST(announced_work_that_does_not_come_is_forgotten_in_time)
+RIG_TEST(announced_work_that_does_not_come_is_forgotten_in_time)
 {
-	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 
 	rig_start(r, &scripted);
@@ -86,21 +78,16 @@ TEST(announced_work_that_does_not_come_is_forgotten_in_time)
 	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, lc + 1u, 3 * MS), 0);
 	rig_step(r);
 	assert_true(gp_engine_next_ns(r->engine) <= r->now_ns + 3 * MS);
-	r->now_ns += 3 * MS;
-	rig_step(r);
+	rig_tick(r, 3 * MS);
 	assert_true(gp_seen_idle(view_of(r, lc)));
 	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, 77, 3 * MS), -ESRCH);
-	rig_free(r);
 }
 
-TEST(a_request_mark_of_an_unknown_task_is_refused)
+RIG_TEST(a_request_mark_of_an_unknown_task_is_refused)
 {
-	struct rig *r = rig_new(1);
-
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, 7, true), -ESRCH);
-	rig_free(r);
 }
 
 static int load_prompt(struct rig *r)
@@ -117,10 +104,8 @@ static int load_prompt(struct rig *r)
 	return code;
 }
 
-TEST(samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins)
+RIG_TEST(samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins)
 {
-	struct rig *r = rig_new(1);
-
 	rig_start(r, &scripted);
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.sample_period_ns = 100 * MS;
@@ -136,12 +121,10 @@ TEST(samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins)
 	rig_start(r, &scripted);
 	assert_int_equal(load_prompt(r), 0);
 	assert_true(gp_engine_view(r->engine)->caps & GP_CAP_REQUEST_MARKS);
-	rig_free(r);
 }
 
-TEST(a_refusal_is_told_once_and_stands_in_the_statistics)
+RIG_TEST(a_refusal_is_told_once_and_stands_in_the_statistics)
 {
-	struct rig *r = rig_new(2);
 	struct gp_task_stats stats;
 
 	rig_add(r, GP_LATENCY_CRITICAL);
@@ -159,13 +142,10 @@ TEST(a_refusal_is_told_once_and_stands_in_the_statistics)
 	script.want[2].refused = false;
 	rig_step(r);
 	assert_int_equal(r->events[GP_EVENT_ADMITTED], 1);
-	rig_free(r);
 }
 
-TEST(what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view)
+RIG_TEST(what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view)
 {
-	struct rig *r = rig_new(1);
-
 	r->gpu.base.info.hold_cost_ns = 3;
 	r->gpu.base.info.release_cost_ns = 5;
 	r->gpu.base.info.switch_cost_ns = 7;
@@ -175,12 +155,10 @@ TEST(what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view)
 	assert_int_equal(gp_engine_view(r->engine)->release_cost_ns, 5);
 	assert_int_equal(gp_engine_view(r->engine)->switch_cost_ns, 7);
 	assert_int_equal(gp_engine_view(r->engine)->notice_ns, 9);
-	rig_free(r);
 }
 
-TEST(a_request_that_overran_is_counted_once)
+RIG_TEST(a_request_that_overran_is_counted_once)
 {
-	struct rig *r = rig_new(2);
 	struct gp_task_stats stats;
 
 	rig_add(r, GP_LATENCY_CRITICAL);
@@ -194,5 +172,4 @@ TEST(a_request_that_overran_is_counted_once)
 		gp_engine_task_stats(r->engine, 0, &stats);
 		assert_int_equal(stats.overruns, request);
 	}
-	rig_free(r);
 }

@@ -3,8 +3,6 @@
  * Turns by holds, as `rr` takes them without slices, and `edf` and `lax` for tasks without a
  * promise: the effect of a pause on a turn.
  */
-#include "support/test.h"
-
 #include "sharing.h"
 
 static const char *const policies[] = {"rr", "edf", "lax"};
@@ -16,64 +14,47 @@ static bool takes_turns(const struct device_kind *kind, const char *policy)
 	return knows_at_once(kind) && !(kind->slices && !strcmp(policy, "rr"));
 }
 
-static void show(const struct device_kind *kind, const char *policy, const struct gp_run *run)
+static void show(const struct device_kind *kind, const char *policy)
 {
 	if (getenv("GPREEMPT_SHOW"))
 		print_message(
 			"%-28s %-4s %4llu done, %4llu left, p50 %7.1f ms, %4.1f and %4.1f %%\n",
-			kind->name, policy, (unsigned long long)run->task[0].finished,
-			(unsigned long long)run->task[0].left, (double)run->task[0].p50_ns / 1e6,
-			part(run, 0), part(run, 1));
+			kind->name, policy, (unsigned long long)run.task[0].finished,
+			(unsigned long long)run.task[0].left, (double)run.task[0].p50_ns / 1e6,
+			part(&run, 0), part(&run, 1));
 }
 
 /* Ten requests a second, each of 40 kernels with short host times in between. */
-TEST(a_request_of_many_kernels_is_done_in_a_turn_or_two)
+DEVICE_TEST(a_request_of_many_kernels_is_done_in_a_turn_or_two)
 {
-	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
-		for (size_t i = 0; i < POLICIES; i++) {
-			struct gp_run run;
-
-			if (!takes_turns(kind, policies[i]))
-				continue;
-			begin(kind, 20 * S);
-			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-						 .every_ns = 100 * MS,
-						 .kernel_ns = 50 * US,
-						 .kernels = 40,
-						 .kernel_gap_ns = 30 * US},
-			    be_attr(100));
-			add(busy(13600 * US), be_attr(100));
-			run = finish(policies[i]);
-			show(kind, policies[i], &run);
-			if (run.task[0].left > 5 || run.task[0].p50_ns > 250 * MS)
-				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
-					 (unsigned long long)run.task[0].left);
-			gp_run_free(&run);
-		}
+	for (size_t i = 0; i < POLICIES; i++) {
+		if (!takes_turns(kind, policies[i]))
+			continue;
+		begin_on(kind, 20 * S);
+		add(POISSON(100 * MS, 50 * US, .kernels = 40, .kernel_gap_ns = 30 * US),
+		    be_attr(100));
+		add(busy(13600 * US), be_attr(100));
+		finish(policies[i]);
+		show(kind, policies[i]);
+		if (run.task[0].left > 5 || run.task[0].p50_ns > 250 * MS)
+			fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
+				 (unsigned long long)run.task[0].left);
 	}
 }
 
-TEST(between_two_requests_that_wait_a_turn_is_not_over)
+DEVICE_TEST(between_two_requests_that_wait_a_turn_is_not_over)
 {
-	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
-		for (size_t i = 0; i < POLICIES; i++) {
-			struct gp_run run;
-
-			if (!takes_turns(kind, policies[i]))
-				continue;
-			begin(kind, 20 * S);
-			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
-						 .every_ns = 50 * MS,
-						 .kernel_ns = 3 * MS},
-			    be_attr(100));
-			add(busy(13600 * US), be_attr(100));
-			run = finish(policies[i]);
-			show(kind, policies[i], &run);
-			if (run.task[0].left > 5)
-				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
-					 (unsigned long long)run.task[0].left);
-			gp_run_free(&run);
-		}
+	for (size_t i = 0; i < POLICIES; i++) {
+		if (!takes_turns(kind, policies[i]))
+			continue;
+		begin_on(kind, 20 * S);
+		add(POISSON(50 * MS, 3 * MS), be_attr(100));
+		add(busy(13600 * US), be_attr(100));
+		finish(policies[i]);
+		show(kind, policies[i]);
+		if (run.task[0].left > 5)
+			fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
+				 (unsigned long long)run.task[0].left);
 	}
 }
 
@@ -81,21 +62,11 @@ TEST(between_two_requests_that_wait_a_turn_is_not_over)
 TEST(a_turn_ends_at_once_if_pauses_are_long)
 {
 	const struct device_kind *kind = device_named("no slices, events");
-	struct gp_sim_task frames = busy(4 * MS);
-	struct gp_run run;
-
-	frames.gap_ns = 8 * MS;
-	begin(kind, 20 * S);
+	begin_on(kind, 20 * S);
 	scenario.device.hold_ns = scenario.device.release_ns = 20 * US;
-	add(frames, be_attr(100));
+	add(LOOP(4 * MS, .gap_ns = 8 * MS), be_attr(100));
 	add(busy(13600 * US), be_attr(100));
-	run = finish("rr");
-	show(kind, "rr", &run);
+	finish("rr");
+	show(kind, "rr");
 	assert_true(part(&run, 0) + part(&run, 1) > 96);
-	gp_run_free(&run);
-}
-
-TEST_BEGIN
-{
-	gp_log_set_level(GP_LOG_ERROR);
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of undo records: what is in it survives its writer, and nobody else's file is used. */
-#include "support/test.h"
+#include "undo_world.h"
 
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "base/process.h"
-#include "undo/undo.h"
 
 #define NOBODY 65534
 
-static char dir[64], path[96];
+static char dir[64], sub[80], path[96];
 
 static int set_up(void **state)
 {
@@ -19,16 +18,14 @@ static int set_up(void **state)
 	strcpy(dir, "/tmp/gp-undo-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
-	snprintf(path, sizeof path, "%s/sub/undo", dir);
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	snprintf(path, sizeof path, "%s/undo", sub);
 	return setenv("GPREEMPT_UNDO", path, 1);
 }
 
 static int tear_down(void **state)
 {
-	char sub[80];
-
 	(void)state;
-	snprintf(sub, sizeof sub, "%s/sub", dir);
 	unsetenv("GPREEMPT_RUN");
 	unlink(path);
 	rmdir(sub);
@@ -43,33 +40,6 @@ static struct gp_undo_file *open_it(void)
 	if (gp_undo_open(&file, true, &err))
 		fail_msg("%s", err.text);
 	return file;
-}
-
-static struct gp_undo record(uint64_t key)
-{
-	struct gp_undo undo = {.key = key, .pid = 1, .start_time = 2, .size = 240};
-
-	memset(undo.data, (int)(key % 251), sizeof undo.data);
-	return undo;
-}
-
-/* Whether an entry is whole: every byte of it goes with its key. */
-static bool is_whole(const struct gp_undo_entry *e)
-{
-	struct gp_undo want = record(e->undo.key);
-
-	return e->undo.pid == want.pid && e->undo.start_time == want.start_time &&
-	       e->undo.size == want.size && !memcmp(e->undo.data, want.data, sizeof want.data);
-}
-
-static unsigned count(const struct gp_undo_file *file)
-{
-	struct gp_undo_entry e;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		n += gp_undo_get(file, i, &e);
-	return n;
 }
 
 static void drop(struct gp_undo_file *file, unsigned slot)
@@ -87,7 +57,7 @@ TEST_WITH(a_record_is_there_until_it_is_dropped, set_up, tear_down)
 	struct gp_undo_entry e;
 	int slot;
 
-	assert_int_equal(count(file), 0);
+	assert_int_equal(count_records(file), 0);
 	slot = gp_undo_put(file, "nvidia", &undo);
 	assert_in_range(slot, 0, GP_UNDO_SLOTS - 1);
 	assert_true(gp_undo_get(other, (unsigned)slot, &e)); /* whoever has the file sees it */
@@ -112,7 +82,7 @@ TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
 
 	memset(newer.data, 0xee, sizeof newer.data);
 	assert_int_equal(gp_undo_put(file, "nvidia", &newer), slot);
-	assert_int_equal(count(file), 1);
+	assert_int_equal(count_records(file), 1);
 	assert_true(gp_undo_get(file, (unsigned)slot, &e));
 	assert_true(is_whole(&e));
 	/* Another back end, process or life of it is another task. */
@@ -123,7 +93,7 @@ TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
 	newer = undo;
 	newer.start_time = 99;
 	assert_true(gp_undo_put(file, "nvidia", &newer) != slot);
-	assert_int_equal(count(file), 4);
+	assert_int_equal(count_records(file), 4);
 	gp_undo_close(file);
 }
 
@@ -192,7 +162,7 @@ TEST_WITH(records_survive_a_writer_that_is_killed, set_up, tear_down)
 					drop(mine, (unsigned)slot);
 			}
 		}
-		while (!count(file)) /* it has begun */
+		while (!count_records(file)) /* it has begun */
 			usleep(100);
 		usleep(round * 37);
 		kill(pid, SIGKILL);
@@ -213,19 +183,19 @@ TEST_WITH(records_survive_a_writer_that_is_killed, set_up, tear_down)
 
 		assert_true(gp_undo_put(file, "x", &undo) >= 0);
 	}
-	assert_int_equal(count(file), GP_UNDO_SLOTS);
+	assert_int_equal(count_records(file), GP_UNDO_SLOTS);
 	gp_undo_close(file);
 }
 
 #define WRITERS 6
 #define EACH    100
 
-static void write_some(unsigned writer)
+static int write_some(unsigned writer)
 {
 	struct gp_undo_file *file;
 
 	if (gp_undo_open(&file, true, NULL))
-		_exit(1);
+		return 1;
 	/* Some come and go, so that slots are fought for. */
 	for (uint64_t round = 0; round < 4; round++)
 		for (uint64_t i = 0; i < EACH; i++) {
@@ -233,30 +203,19 @@ static void write_some(unsigned writer)
 			int slot = gp_undo_put(file, "x", &undo);
 
 			if (slot < 0)
-				_exit(2);
+				return 2;
 			if (round < 3)
 				drop(file, (unsigned)slot);
 		}
-	_exit(0);
+	return 0;
 }
 
 TEST_WITH(writers_do_not_take_each_others_slots, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
-	pid_t pid[WRITERS];
 
-	for (unsigned i = 0; i < WRITERS; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			write_some(i);
-	}
-	for (unsigned i = 0; i < WRITERS; i++) {
-		int status;
-
-		waitpid(pid[i], &status, 0);
-		assert_int_equal(status, 0);
-	}
-	assert_int_equal(count(file), WRITERS * EACH);
+	in_children(WRITERS, write_some);
+	assert_int_equal(count_records(file), WRITERS * EACH);
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct gp_undo_entry e;
 
@@ -266,33 +225,17 @@ TEST_WITH(writers_do_not_take_each_others_slots, set_up, tear_down)
 	gp_undo_close(file);
 }
 
+static int make_file(unsigned number)
+{
+	(void)number;
+	return gp_undo_open(&(struct gp_undo_file *){0}, true, NULL) != 0;
+}
+
 TEST_WITH(a_file_that_many_make_at_once_is_good_for_all, set_up, tear_down)
 {
 	for (int round = 0; round < 30; round++) {
-		int go[2];
-		pid_t pid[8];
-
 		unlink(path);
-		assert_int_equal(pipe(go), 0);
-		for (int i = 0; i < 8; i++) {
-			pid[i] = fork();
-			if (!pid[i]) {
-				struct gp_undo_file *file;
-				char byte;
-
-				close(go[1]);
-				(void)!read(go[0], &byte, 1);
-				_exit(gp_undo_open(&file, true, NULL) != 0);
-			}
-		}
-		close(go[0]);
-		close(go[1]);
-		for (int i = 0; i < 8; i++) {
-			int status;
-
-			waitpid(pid[i], &status, 0);
-			assert_int_equal(status, 0);
-		}
+		in_children(8, make_file);
 	}
 }
 
@@ -364,9 +307,8 @@ TEST_WITH(a_half_written_head_is_completed, set_up, tear_down)
 
 TEST_WITH(a_link_is_not_followed, set_up, tear_down)
 {
-	char target[96], sub[80];
+	char target[96];
 
-	snprintf(sub, sizeof sub, "%s/sub", dir);
 	snprintf(target, sizeof target, "%s/target", dir);
 	assert_int_equal(mkdir(sub, 0700), 0);
 	close(open(target, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
@@ -378,9 +320,6 @@ TEST_WITH(a_link_is_not_followed, set_up, tear_down)
 
 TEST_WITH(what_is_no_plain_file_is_refused, set_up, tear_down)
 {
-	char sub[80];
-
-	snprintf(sub, sizeof sub, "%s/sub", dir);
 	assert_int_equal(mkdir(sub, 0700), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(try_open(), -EPERM);
@@ -407,21 +346,19 @@ TEST_WITH(a_file_that_others_may_write_to_is_refused, set_up, tear_down)
 	assert_int_equal(try_open(), -EPERM);
 }
 
+static int open_as_nobody(void *arg)
+{
+	(void)arg;
+	if (setgid(NOBODY) || setuid(NOBODY))
+		return 1;
+	return try_open() == -EACCES ? 0 : 2;
+}
+
 TEST_WITH(a_directory_that_may_not_be_written_to_is_said_so, set_up, tear_down)
 {
-	pid_t pid;
-	int status;
-
 	if (geteuid())
 		skip();
-	pid = fork();
-	if (!pid) {
-		if (setgid(NOBODY) || setuid(NOBODY))
-			_exit(1);
-		_exit(try_open() == -EACCES ? 0 : 2);
-	}
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
+	assert_int_equal(in_child(open_as_nobody, NULL), 0);
 }
 
 TEST_WITH(the_path_is_in_the_run_time_folder_unless_it_is_named, set_up, tear_down)
@@ -439,9 +376,6 @@ TEST_WITH(the_path_is_in_the_run_time_folder_unless_it_is_named, set_up, tear_do
 /* What others could replace would decide what root does to processes. */
 TEST_WITH(no_file_is_made_in_a_folder_that_is_not_ours_alone, set_up, tear_down)
 {
-	char sub[80];
-
-	snprintf(sub, sizeof sub, "%s/sub", dir);
 	unsetenv("GPREEMPT_UNDO");
 	setenv("GPREEMPT_RUN", sub, 1);
 	assert_int_equal(mkdir(sub, 0700), 0);
@@ -515,8 +449,16 @@ TEST_WITH(records_of_another_version_are_not_thrown_away, set_up, tear_down)
 	assert_int_equal(pwrite(fd, &this, sizeof this, 8), sizeof this);
 	assert_int_equal(try_open(), 0);
 	close(fd);
-	assert_int_equal(count(file), 1);
+	assert_int_equal(count_records(file), 1);
 	gp_undo_close(file);
+}
+
+static int replace_file(unsigned number)
+{
+	struct gp_undo undo = record(number);
+	struct gp_undo_file *file;
+
+	return gp_undo_open(&file, true, NULL) || gp_undo_put(file, "x", &undo) < 0;
 }
 
 /* Each must end with the same file, and none with one that another took away. */
@@ -524,64 +466,38 @@ TEST_WITH(many_replace_an_old_file_at_once, set_up, tear_down)
 {
 	for (int round = 0; round < 30; round++) {
 		struct gp_undo_file *file;
-		int go[2], status;
-		pid_t pid[8];
 
 		write_version_1(0);
-		assert_int_equal(pipe(go), 0);
-		for (unsigned i = 0; i < 8; i++) {
-			pid[i] = fork();
-			if (!pid[i]) {
-				struct gp_undo undo = record(i);
-				char byte;
-
-				close(go[1]);
-				(void)!read(go[0], &byte, 1);
-				_exit(gp_undo_open(&file, true, NULL) ||
-				      gp_undo_put(file, "x", &undo) < 0);
-			}
-		}
-		close(go[0]);
-		close(go[1]);
-		for (int i = 0; i < 8; i++) {
-			waitpid(pid[i], &status, 0);
-			assert_int_equal(status, 0);
-		}
+		in_children(8, replace_file);
 		file = open_it();
-		assert_int_equal(count(file), 8);
+		assert_int_equal(count_records(file), 8);
 		gp_undo_close(file);
 	}
 }
 
-/* In a namespace of its own, with a file system that is too small. What it exits with. */
-static void open_on_a_full_disk(void)
+/* In a namespace of its own, with a file system that is too small. Returns its exit status. */
+static int open_on_a_full_disk(void *arg)
 {
-	char sub[80];
 	struct gp_undo_file *file;
 	struct gp_error err = {0};
 	struct gp_undo undo = record(1);
 
-	snprintf(sub, sizeof sub, "%s/sub", dir);
+	(void)arg;
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mkdir(sub, 0755) || mount("none", sub, "tmpfs", 0, "size=64k,mode=755"))
-		_exit(77);
+		return TEST_SKIPPED;
 	if (gp_undo_open(&file, true, &err))
-		_exit(*err.text ? 0 : 1);
+		return *err.text ? 0 : 1;
 	for (undo.key = 1; undo.key <= GP_UNDO_SLOTS; undo.key++)
 		gp_undo_put(file, "fake", &undo);
-	_exit(2);
+	return 2;
 }
 
 TEST_WITH(a_file_for_which_there_is_no_room_is_refused_and_kills_nobody, set_up, tear_down)
 {
-	int status;
-	pid_t pid = fork();
+	int status = in_child(open_on_a_full_disk, NULL);
 
-	if (!pid)
-		open_on_a_full_disk();
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+	if (status == TEST_SKIPPED)
 		skip();
-	assert_true(WIFEXITED(status)); /* not by SIGBUS */
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(status, 0); /* it did not end by SIGBUS */
 }

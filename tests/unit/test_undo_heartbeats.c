@@ -3,7 +3,7 @@
  * Who may undo what: records of the dead are claimed by one at a time, whoever dies over it leaves
  * them to the next, and there is one scheduler. Whatever is in the file, nobody falls over it.
  */
-#include "support/test.h"
+#include "undo_world.h"
 
 #include <sys/mman.h>
 
@@ -34,42 +34,14 @@ static int tear_down(void **state)
 	return rmdir(dir);
 }
 
-static struct gp_undo record(uint64_t key)
-{
-	struct gp_undo undo = {.key = key, .pid = 1, .start_time = 2, .size = 240};
-
-	memset(undo.data, (int)(key % 251), sizeof undo.data);
-	return undo;
-}
-
-static bool is_whole(const struct gp_undo_entry *e)
-{
-	struct gp_undo want = record(e->undo.key);
-
-	return !strcmp(e->backend, "x") && e->undo.size == want.size &&
-	       !memcmp(e->undo.data, want.data, sizeof want.data);
-}
-
 static unsigned count(void)
 {
 	struct gp_undo_entry e;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		n += gp_undo_get(file, i, &e) && is_whole(&e);
+		n += gp_undo_get(file, i, &e) && !strcmp(e.backend, "x") && is_whole(&e);
 	return n;
-}
-
-/* Runs `what` in a process that then ends; its exit status. */
-static int in_child(int (*what)(void *arg), void *arg)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(what(arg));
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static int put(void *arg)
@@ -261,12 +233,14 @@ TEST_WITH(an_owner_is_asked_to_release_and_its_record_stays, set_up, tear_down)
 #define RECORDS   200
 #define CLAIMANTS 4
 
-/* Claims and drops what it finds, until nothing is left. How many it had. */
-static int claim_all(void *arg)
+static unsigned *had; /* by key: how often a record was claimed; shared by the processes */
+
+/* Claims and drops all records that it finds. */
+static int claim_all(unsigned number)
 {
-	unsigned *had = arg;
 	struct gp_undo_entry e;
 
+	(void)number;
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(file, i, &e) && !gp_undo_owner_lives(&e) &&
 		    gp_undo_claim(file, i, &e)) {
@@ -287,19 +261,11 @@ static int put_many(void *arg)
 
 TEST_WITH(of_many_that_replay_each_record_has_one, set_up, tear_down)
 {
-	unsigned *had = mmap(NULL, RECORDS * sizeof *had, PROT_READ | PROT_WRITE,
-			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pid[CLAIMANTS];
-
+	had = mmap(NULL, RECORDS * sizeof *had, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		   -1, 0);
 	assert_int_equal(in_child(put_many, NULL), 0);
 	assert_int_equal(count(), RECORDS);
-	for (int i = 0; i < CLAIMANTS; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			_exit(claim_all(had));
-	}
-	for (int i = 0; i < CLAIMANTS; i++)
-		waitpid(pid[i], NULL, 0);
+	in_children(CLAIMANTS, claim_all);
 	assert_int_equal(count(), 0);
 	for (int i = 0; i < RECORDS; i++)
 		assert_int_equal(had[i], 1);
