@@ -266,7 +266,7 @@ void gp_events_check_limits(struct gp_control *c);
 
 struct json_object *gp_render_device(struct gp_control *c, unsigned device);
 struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-				   const struct gp_task_stats *task, uint64_t mono_ns);
+				   const struct gp_snapshot *snapshot, unsigned index);
 
 /* Methods of the protocol, each in method_NAME.c. */
 

@@ -77,8 +77,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 		for (unsigned t = 0; t < snapshot->ntasks; t++)
 			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
 			    may_see(c, call, i, &snapshot->task[t]))
-				json_object_array_add(list, gp_render_task(c, i, &snapshot->task[t],
-									   snapshot->now_ns));
+				json_object_array_add(list, gp_render_task(c, i, snapshot, t));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
@@ -127,7 +126,7 @@ static struct json_object *render_daemon(struct gp_control *c)
 	if (*c->config_path)
 		json_object_object_add(o, "config", json_object_new_string(c->config_path));
 	json_object_object_add(o, "keeper",
-			       json_object_new_string(c->keeper_gone ? "gone" : "here"));
+			       json_object_new_string(c->keeper_gone ? "gone" : "running"));
 	return o;
 }
 

@@ -24,26 +24,83 @@ void gp_snapshots_init(struct gp_snapshots *s)
 
 void gp_snapshots_free(struct gp_snapshots *s)
 {
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++) {
 		free(s->snapshot[i].task);
+		free(s->snapshot[i].recent);
+	}
+	free(s->past);
 	memset(s, 0, sizeof *s);
+}
+
+static bool grow(struct gp_snapshot *snapshot, unsigned n)
+{
+	struct gp_task_stats *task = realloc(snapshot->task, n * sizeof *task);
+	struct gp_recent *recent = realloc(snapshot->recent, n * sizeof *recent);
+
+	snapshot->task = task ? task : snapshot->task;
+	snapshot->recent = recent ? recent : snapshot->recent;
+	return task && recent;
 }
 
 static void copy_tasks(struct gp_snapshot *snapshot, const struct gp_engine *e)
 {
 	unsigned n = gp_engine_tasks(e);
 
-	if (n > snapshot->capacity) {
-		struct gp_task_stats *task = realloc(snapshot->task, (size_t)2 * n * sizeof *task);
-
-		if (task) {
-			snapshot->task = task;
-			snapshot->capacity = 2 * n;
-		}
-	}
+	if (n > snapshot->capacity && grow(snapshot, 2 * n))
+		snapshot->capacity = 2 * n;
 	snapshot->ntasks = n < snapshot->capacity ? n : snapshot->capacity;
 	for (unsigned i = 0; i < snapshot->ntasks; i++)
 		gp_engine_task_stats(e, i, &snapshot->task[i]);
+}
+
+/* The samples of a task. They are usually at the same place as at the last snapshot. */
+static struct gp_past *find_past(const struct gp_snapshots *s, unsigned i, uint64_t id)
+{
+	if (i < s->npast && s->past[i].id == id)
+		return &s->past[i];
+	for (unsigned k = 0; k < s->npast; k++)
+		if (s->past[k].id == id)
+			return &s->past[k];
+	return NULL;
+}
+
+static struct gp_recent since(const struct gp_past_sample *then, const struct gp_past_sample *now)
+{
+	struct gp_recent r = {.over_ns = now->at_ns - then->at_ns,
+			      .held_ns = now->held_ns - then->held_ns};
+
+	if (then->run_at_ns && now->run_at_ns > then->run_at_ns && now->run_ns >= then->run_ns) {
+		r.run_over_ns = now->run_at_ns - then->run_at_ns;
+		r.ran_ns = now->run_ns - then->run_ns;
+	}
+	return r;
+}
+
+/* Without memory the old samples are used, and new tasks have none. */
+static void compare_with_past(struct gp_snapshots *s, struct gp_snapshot *snapshot)
+{
+	struct gp_past *past = calloc(snapshot->ntasks + 1, sizeof *past);
+
+	for (unsigned i = 0; i < snapshot->ntasks; i++) {
+		const struct gp_task_stats *t = &snapshot->task[i];
+		struct gp_past_sample now = {snapshot->now_ns, t->held_ns,
+					     t->run_source ? t->run_at_ns : 0, t->run_ns};
+		const struct gp_past *old = find_past(s, i, t->id);
+		struct gp_past p = old ? *old : (struct gp_past){t->id, {now, now}};
+
+		snapshot->recent[i] = since(&p.sample[0], &now);
+		if (now.at_ns - p.sample[1].at_ns >= GP_RECENT_NS / 2) {
+			p.sample[0] = p.sample[1];
+			p.sample[1] = now;
+		}
+		if (past)
+			past[i] = p;
+	}
+	if (!past)
+		return;
+	free(s->past);
+	s->past = past;
+	s->npast = snapshot->ntasks;
 }
 
 static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejection *ejection)
@@ -79,6 +136,7 @@ void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64
 	snapshot->since_ns = since_ns;
 	snapshot->policy = gp_engine_policy(e);
 	copy_tasks(snapshot, e);
+	compare_with_past(s, snapshot);
 	copy_ejection(&snapshot->ejection, gp_engine_ejection(e));
 	copy_stats(&snapshot->stats, gp_engine_stats(e));
 	gp_hist_catch_up(&snapshot->lag_ns, lag_ns);

@@ -9,7 +9,17 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "engine/engine.h"
+
+#define GP_RECENT_NS GP_NS_PER_S
+
+/* What a task did in the last 0.5 to 1 s; if it came later, since then. */
+struct gp_recent {
+	uint64_t over_ns, held_ns; /* the interval, and the time held by the policy in it */
+	uint64_t run_over_ns; /* the interval between two measurements of GPU time; 0: unknown */
+	uint64_t ran_ns;      /* GPU time in it */
+};
 
 struct gp_snapshot {
 	uint64_t now_ns;   /* time of the snapshot; 0: none was taken yet */
@@ -17,6 +27,7 @@ struct gp_snapshot {
 	const struct gp_policy_ops *policy;
 	unsigned ntasks, capacity;
 	struct gp_task_stats *task;
+	struct gp_recent *recent; /* of each task */
 
 	struct gp_ejection_note {
 		const struct gp_policy_ops *policy;
@@ -29,8 +40,18 @@ struct gp_snapshot {
 	struct gp_hist lag_ns;        /* delay of the thread's wake-ups */
 };
 
+/* Counters of a task at two earlier snapshots, half a second apart. */
+struct gp_past {
+	uint64_t id;
+	struct gp_past_sample {
+		uint64_t at_ns, held_ns, run_at_ns, run_ns;
+	} sample[2]; /* the older one first */
+};
+
 struct gp_snapshots {
 	struct gp_snapshot snapshot[3];
+	struct gp_past *past; /* of the tasks of the last snapshot; the writer's */
+	unsigned npast;
 	unsigned mine, theirs; /* index of the writer's and of the reader's buffer */
 	_Atomic unsigned
 		newest; /* the third buffer; GP_SNAPSHOT_FRESH is set until the reader takes it */

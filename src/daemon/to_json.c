@@ -129,16 +129,46 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	return o;
 }
 
-struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-				   const struct gp_task_stats *t, uint64_t mono_ns)
+/*
+ * What prevailed in the last second. Holds by the policy and turns on the hardware change too often
+ * for the state of one moment to say much. A hold by a user is shown at once.
+ */
+static struct gp_task_condition prevailing(const struct gp_task_stats *t, const struct gp_recent *r)
 {
+	struct gp_task_condition c = {.held = t->held,
+				      .held_by = t->held_by,
+				      .known = t->known,
+				      .active = t->active,
+				      .running = t->running};
+	bool ran_most = r->run_over_ns && 2 * r->ran_ns > r->run_over_ns;
+
+	if (t->unsure || t->attr.class == GP_UNMANAGED || t->held_by & GP_HELD_BY_USER ||
+	    r->over_ns < GP_RECENT_NS / 4)
+		return c;
+	if (2 * r->held_ns > r->over_ns) {
+		c.held = true;
+		c.held_by = GP_HELD_BY_POLICY;
+	} else if (c.held && r->held_ns) { /* by the policy, for less than half of the time */
+		c.held = false;
+		c.active = true;
+		c.known = GP_KNOWN_ACTIVE | (ran_most ? (uint32_t)GP_KNOWN_RUNNING : 0);
+		c.running = ran_most;
+	} else if (c.known & GP_KNOWN_RUNNING && ran_most) {
+		c.active = c.running = true;
+	}
+	if (!c.held)
+		c.held_by = 0;
+	return c;
+}
+
+struct json_object *gp_render_task(struct gp_control *c, unsigned device,
+				   const struct gp_snapshot *snapshot, unsigned index)
+{
+	const struct gp_task_stats *t = &snapshot->task[index];
+	const struct gp_recent *recent = &snapshot->recent[index];
 	static const char *const source[] = {"default", "rule", "user"};
 	const struct gp_proc *proc = gp_procs_of_task(&c->procs, device, t->id);
-	const struct gp_task_condition condition = {.held = t->held,
-						    .held_by = t->held_by,
-						    .known = t->known,
-						    .active = t->active,
-						    .running = t->running};
+	const struct gp_task_condition condition = prevailing(t, recent);
 	const struct gp_task_counters counters = {.held_ns = t->held_ns,
 						  .preemptions = t->preemptions,
 						  .failures = t->failures,
@@ -153,7 +183,7 @@ struct json_object *gp_render_task(struct gp_control *c, unsigned device,
 		.attr = &t->attr,
 		.state = gp_task_state(&condition),
 		.held_by_known = true,
-		.held_by = t->held_by,
+		.held_by = condition.held_by,
 		.refused = t->refused,
 		.slice_min_us = t->slice_us,
 		.slice_max_us = t->slice_us,
@@ -161,9 +191,12 @@ struct json_object *gp_render_task(struct gp_control *c, unsigned device,
 		.run_source = t->run_source,
 		.run_total = true,
 		.run_ns = t->run_ns,
+		.share_known = recent->run_over_ns,
+		.ran_ns = recent->ran_ns,
+		.over_ns = recent->run_over_ns,
 		.counters = &counters,
 		.waits = {t->waits, t->wait_p50_ns, t->wait_p99_ns, t->wait_max_ns},
-		.mono_ns = mono_ns,
+		.mono_ns = snapshot->now_ns,
 	};
 
 	if (proc) {

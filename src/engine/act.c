@@ -416,6 +416,7 @@ void gp_engine_act(struct gp_engine *e, uint64_t now_ns)
 		set_slices(e, now_ns, todo, true);
 		release_tasks(e, now_ns, todo);
 	}
+	gp_engine_drop_records(e);
 	if (e->failures > FAILURES_LOGGED)
 		gp_log(GP_LOG_WARN, "actions.failed", "more=%u", e->failures - FAILURES_LOGGED);
 	e->failures = 0;

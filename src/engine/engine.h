@@ -63,8 +63,8 @@ struct gp_engine_config {
 	 * Called after a new epoch. NULL: never. */
 	bool (*release_asked)(void *arg, int record);
 
-	/* Called when a task whose release was asked for is in its original state. The record can
-	 * be dropped. NULL only without release_asked. */
+	/* Called when a task whose release was asked for, or an unmanaged task, is in its original
+	 * state. The record can be dropped. NULL only without release_asked. */
 	void (*drop_record)(void *arg, int record);
 
 	/* Returns the epoch of the undo file. Checked before every step and every call that changes
@@ -192,7 +192,8 @@ struct gp_task_stats {
 	uint64_t preemptions;
 	uint64_t failures;
 	uint64_t undone;
-	uint64_t run_ns; /* valid with run_source */
+	uint64_t run_ns;    /* valid with run_source */
+	uint64_t run_at_ns; /* the time at which run_ns was measured */
 	uint8_t run_source;
 	uint64_t scheduled; /* how often it was put on the hardware; 0: not known */
 	bool waited_known;

@@ -39,10 +39,29 @@ static bool release_is_asked(const struct gp_engine *e, const struct gp_task *t)
 	       e->config.release_asked(e->config.arg, t->record_number);
 }
 
+static bool is_original(const struct gp_task *t)
+{
+	return !t->held && !t->our_hold && !t->unsure && !t->slice_us && !t->hold.in_flight &&
+	       !t->slice.in_flight;
+}
+
+/* The record says to other processes that this one has changed the task, or is about to. */
+void gp_engine_drop_records(struct gp_engine *e)
+{
+	for (unsigned i = 0; e->config.drop_record && i < e->n; i++) {
+		struct gp_task *t = &e->task[i];
+
+		if (!t->undo_kept || t->let_go || t->attr.class != GP_UNMANAGED ||
+		    t->gang_user_hold || !is_original(t))
+			continue;
+		e->config.drop_record(e->config.arg, t->record_number);
+		t->undo_kept = t->touched = t->hold_again = t->slice_again = false;
+	}
+}
+
 static void finish_letting_go(struct gp_engine *e, struct gp_task *t)
 {
-	if (!t->let_go || t->held || t->our_hold || t->slice_us || t->hold.in_flight ||
-	    t->slice.in_flight)
+	if (!t->let_go || !is_original(t))
 		return;
 	e->config.drop_record(e->config.arg, t->record_number);
 	t->let_go = t->touched = t->undo_kept = t->hold_again = t->slice_again = false;

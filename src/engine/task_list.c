@@ -328,6 +328,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.failures = counters->failures,
 		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
+		.run_at_ns = e->seen[index].run_at_ns,
 		.run_source = v->known & GP_KNOWN_RUN ? v->run_source : GP_RUN_UNKNOWN,
 		.scheduled = e->seen[index].scheduled,
 		.waited_known = t->waited_known,

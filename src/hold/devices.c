@@ -46,6 +46,14 @@ static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops
 	return r;
 }
 
+/* It is used only where it is asked for, also if a daemon used it before. */
+static bool simulated_runs(void)
+{
+	const struct gp_gpu_ops *sim = gp_backend_find("sim");
+
+	return sim && sim->probe && sim->probe() > 0;
+}
+
 int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error *err)
 {
 	int r = 0;
@@ -60,9 +68,10 @@ int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error 
 		return 0;
 	if (r)
 		return r;
-	return gp_fail(err, -ENODEV,
-		       "no GPU was found that can be scheduled; gpreempt doctor "
-		       "says why");
+	return gp_fail(err, -ENODEV, "no GPU was found that can be scheduled; %s",
+		       simulated_runs()
+			       ? "a simulated GPU runs here: set GPREEMPT_GPU=sim to use it"
+			       : "gpreempt doctor says why");
 }
 
 void gp_devices_close(struct gp_devices *devices)

@@ -33,7 +33,7 @@ task1='{"device": 0, "task": 7, "pid": 4712, "start_time": 1, "name": "train", "
 task2='{"device": 0, "task": 8, "pid": 4711, "start_time": 1, "name": "serve", "uid": 0, "user": "bob", "class": "lc", "priority": 0, "weight": 100,
 	"state": "running", "held_by": [], "run_ns": 10000000000, "run_source": "granted", "refused": true}'
 policy='{"policy": "qos", "params": {"window": 20}}'
-stats="{\"daemon\": {\"pid\": 99, \"uptime_ns\": 20000000000, \"cpu_ns\": 10000000, \"rss_bytes\": 4194304, \"clients\": 1, \"requests\": 5, \"keeper\": \"here\"}, \"devices\": [$device0, $device1]}"
+stats="{\"daemon\": {\"pid\": 99, \"uptime_ns\": 20000000000, \"cpu_ns\": 10000000, \"rss_bytes\": 4194304, \"clients\": 1, \"requests\": 5, \"keeper\": \"running\"}, \"devices\": [$device0, $device1]}"
 all="\"devices\": {\"devices\": [$device0, $device1]}, \"tasks 0\": {\"tasks\": [$task1, $task2]}, \"tasks 1\": {\"tasks\": []}, \"policy\": $policy, \"stats\": $stats"
 answers "{$all}"
 
@@ -78,7 +78,7 @@ shown 'device 0: Simulated H200 #0, policy priority, since 20.0 s' 'stats of a d
 shown 'policy fair was ejected: task 9 got nothing for 10 s' 'stats: why a policy was ejected'
 shown 'ticks 1000, holds 12, releases 11'$'\n' 'what is not known is not said'
 shown 'hold +12 +21.0 us +35.0 us +40.0 us' 'times of a device'
-shown 'daemon 99: up 20.0 s, CPU 10.0 ms, memory 4 MiB, clients 1, requests 5, keeper here' 'stats of the daemon'
+shown 'daemon 99: up 20.0 s, CPU 10.0 ms, memory 4 MiB, clients 1, requests 5, keeper running' 'stats of the daemon'
 try "$GPREEMPT" stats --for 10ms --json
 holds '(.tasks | length) == 2 and .devices[0].stats.holds == 12 and .daemon.pid == 99' 'stats --json'
 

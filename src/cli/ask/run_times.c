@@ -36,24 +36,6 @@ static struct json_object *device_of(struct json_object *devices, struct json_ob
 	return NULL;
 }
 
-/* How long the daemon can have counted: since the process began, or since the daemon began. */
-static uint64_t age_ns(struct json_object *device, struct json_object *task)
-{
-	uint64_t counted_ns = number(gp_field(device, "stats"), "since_ns");
-	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK), start;
-	struct timespec now;
-	uint64_t now_ns, start_ns;
-
-	if (!gp_field_number(task, "start_time", &start) || !ticks)
-		return counted_ns;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * GP_NS_PER_S + (uint64_t)now.tv_nsec;
-	start_ns = start / ticks * GP_NS_PER_S + start % ticks * (GP_NS_PER_S / ticks);
-	if (now_ns <= start_ns)
-		return 0;
-	return counted_ns && counted_ns < now_ns - start_ns ? counted_ns : now_ns - start_ns;
-}
-
 /* The change since `before`; NULL: the task has come since. */
 static void put_change(struct json_object *task, struct json_object *before, uint64_t over_ns)
 {
@@ -63,6 +45,8 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 	if (gp_field_number(task, "mono_ns", &now_ns) &&
 	    gp_field_number(before, "mono_ns", &snapshot_ns) && now_ns > snapshot_ns)
 		over_ns = now_ns - snapshot_ns;
+	json_object_object_del(task, "ran_ns"); /* of the last second */
+	json_object_object_del(task, "gpu_pct");
 	gp_field_put(task, "over_ns", over_ns);
 	gp_field_put(task, "preempted",
 		     number(task, "preemptions") - number(before, "preemptions"));
@@ -78,8 +62,6 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 static void put_shares(struct json_object *devices, struct json_object *tasks,
 		       struct json_object *before, uint64_t over_ns)
 {
-	uint64_t run_ns;
-
 	for (size_t i = 0; i < json_object_array_length(tasks); i++) {
 		struct json_object *t = json_object_array_get_idx(tasks, i);
 		struct json_object *device = device_of(devices, t);
@@ -88,8 +70,6 @@ static void put_shares(struct json_object *devices, struct json_object *tasks,
 		json_object_object_add(t, "device_name", json_object_get(name));
 		if (before)
 			put_change(t, json_object_array_bsearch(t, before, compare), over_ns);
-		else if (gp_field_number(t, "run_ns", &run_ns))
-			gp_share_to_json(t, run_ns, age_ns(device, t));
 	}
 }
 

@@ -17,7 +17,7 @@
 /*
  * An object with `tasks` and `devices` and, with `counters`, `daemon`, as docs/output.schema.json
  * describes it. NULL after a failure; the caller puts it. Shares are measured for `for_ns`; 0: they
- * are those of the time since the daemon knows the task.
+ * are those of the last second, which the daemon has measured.
  */
 bool gp_daemon_tasks(uint64_t for_ns, bool counters, struct json_object **answer, int *exit);
 

@@ -18,6 +18,10 @@ void gp_share_tick(struct gp_share *s, const struct gp_task_ref *ref)
 	if (!s->attached || gp_gpu_observe(ref->gpu, gp_monotonic_ns(), &o, 1))
 		return;
 	s->last = o;
+	s->ticks++;
+	s->held_ticks += o.known & GP_KNOWN_HELD && o.held;
+	s->active_ticks += o.known & GP_KNOWN_ACTIVE && o.active;
+	s->running_ticks += o.known & GP_KNOWN_RUNNING && o.running;
 	if (!(o.known & GP_KNOWN_RUN))
 		return;
 	s->source = o.run_source;

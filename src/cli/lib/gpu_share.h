@@ -12,7 +12,8 @@ struct gp_share {
 	uint8_t source; /* enum gp_run_source, of the last observation */
 	uint64_t begin_ns, begin_run_ns;
 	uint64_t end_ns, end_run_ns;
-	struct gp_observation last; /* .known is 0 before the first */
+	unsigned ticks, held_ticks, active_ticks, running_ticks; /* observations of each state */
+	struct gp_observation last;                              /* .known is 0 before the first */
 };
 
 /* Attaches the task. If that fails, share->last.known stays 0. */

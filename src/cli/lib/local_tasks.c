@@ -59,14 +59,17 @@ static void read_user(pid_t pid, struct gp_task_info *info, char *name, size_t s
 	info->user = name;
 }
 
+/* What prevailed while the task was observed. */
 static enum gp_task_state state_of(const struct row *row, bool queue_held, pid_t owner)
 {
 	const struct gp_observation *o = &row->share.last;
+	const struct gp_share *s = &row->share;
+	bool held_known = o->known & GP_KNOWN_HELD && s->ticks;
 	struct gp_task_condition c = {
-		.held = queue_held || (o->known & GP_KNOWN_HELD && o->held),
+		.held = held_known ? 2 * s->held_ticks > s->ticks : queue_held,
 		.known = o->known,
-		.active = o->active,
-		.running = o->running,
+		.active = 2 * s->active_ticks > s->ticks,
+		.running = 2 * s->running_ticks > s->active_ticks,
 	};
 
 	/* A task with an owner may be held, and AMD's driver shows holds only to their owner. Only

@@ -9,27 +9,11 @@
 #include "cli/cli.h"
 #include "hold/devices.h"
 
-#define PID_MAX_DEFAULT 4194304 /* the maximum of Linux */
-
-static uint64_t pid_max(void)
-{
-	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
-	uint64_t max = 0;
-	char text[32];
-
-	if (!f)
-		return PID_MAX_DEFAULT;
-	if (fgets(text, sizeof text, f))
-		max = strtoull(text, NULL, 10);
-	fclose(f);
-	return max ? max : PID_MAX_DEFAULT;
-}
-
 static void add_pid(struct gp_targets *t, const char *text, struct argp_state *state)
 {
 	uint64_t pid;
 
-	if (!gp_cli_number(text, pid_max(), &pid) || !pid)
+	if (!gp_cli_number(text, INT32_MAX, &pid) || !pid)
 		argp_error(state, "'%s' is not a process id", text);
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->pid[i] == (pid_t)pid)

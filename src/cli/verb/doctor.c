@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
@@ -246,6 +247,60 @@ static void check_undo(struct report *r, const struct gp_devices *devices, struc
 	gp_undo_close(file);
 }
 
+/* The daemon or the keeper, from its heartbeat in the undo file. */
+static void report_process(struct report *r, const char *subject, const char *program,
+			   const struct gp_undo_scheduler *s, const char *advice)
+{
+	struct gp_finding f = {.subject = subject};
+	char text[160];
+
+	if (s->lives)
+		snprintf(text, sizeof text,
+			 "%s runs as process %d, its last heartbeat was %.1f s ago", program,
+			 s->pid,
+			 (double)(gp_monotonic_ns() - s->heartbeat_ns) / (double)GP_NS_PER_S);
+	else if (s->pid)
+		snprintf(text, sizeof text, "%s does not run; it was process %d", program, s->pid);
+	else
+		snprintf(text, sizeof text, "%s does not run", program);
+	f.level = s->lives ? GP_FINDING_OK : GP_FINDING_NOTE;
+	f.text = text;
+	f.advice = s->lives ? NULL : advice;
+	take_finding(r, &f);
+}
+
+static void check_processes(struct report *r)
+{
+	struct gp_undo_scheduler daemon = {0}, keeper = {0};
+	struct gp_undo_file *file = NULL;
+
+	if (!gp_undo_open(&file, false, NULL)) {
+		gp_undo_scheduler(file, &daemon);
+		gp_undo_keeper(file, &keeper);
+	}
+	gp_undo_close(file);
+	report_process(r, "daemon", "a scheduler (gpreemptd, or gpreempt schedule)", &daemon, NULL);
+	report_process(r, "keeper", "gpreempt-keeper", &keeper,
+		       daemon.lives ? "start it: it releases what a killed daemon leaves held"
+				    : NULL);
+}
+
+/* A simulated GPU is used only where it is asked for, so one that runs is easily overlooked. */
+static void check_simulated(struct report *r)
+{
+	const struct gp_gpu_ops *sim = gp_backend_find("sim");
+	struct gp_finding f = {.subject = "simulated",
+			       .text = "a simulated GPU runs here and is not used",
+			       .advice = "set GPREEMPT_GPU=sim to use it",
+			       .level = GP_FINDING_NOTE};
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		if (*b == sim)
+			return;
+	if (sim && sim->probe && sim->probe() > 0)
+		take_finding(r, &f);
+}
+
 static unsigned ready_devices(const struct gp_devices *devices, const struct gp_gpu_ops *ops)
 {
 	unsigned n = 0;
@@ -360,6 +415,8 @@ static int run(int argc, char **argv)
 	report.absent = false;
 	if (!env.json)
 		puts("gpreempt");
+	check_simulated(&report);
+	check_processes(&report);
 	check_undo(&report, &devices, &left);
 	if (env.json)
 		print_json(backends, report.findings, &left, ready);

@@ -82,6 +82,13 @@ static void print_time(struct json_object *event)
 	printf("%s.%06llu  ", text, (unsigned long long)(ns % GP_NS_PER_S / 1000));
 }
 
+/* `words` is NULL if the list is empty. */
+static void print_words(const char *key, const char *words)
+{
+	if (words)
+		printf("  %s %s", key, words);
+}
+
 /* The other fields, in the daemon's order. A newer daemon may have fields that are unknown here. */
 static void print_rest(struct json_object *event)
 {
@@ -95,10 +102,12 @@ static void print_rest(struct json_object *event)
 
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 			given |= !strcmp(known[i], key);
-		if (given)
+		if (given || !value)
 			continue;
-		if (json_object_is_type(value, json_type_array))
-			printf("  %s %s", key, gp_field_words(event, key, words, sizeof words));
+		if (!strcmp(key, "text"))
+			printf("  %s", json_object_get_string(value));
+		else if (json_object_is_type(value, json_type_array))
+			print_words(key, gp_field_words(event, key, words, sizeof words));
 		else if (json_object_is_type(value, json_type_boolean))
 			printf("%s%s", json_object_get_boolean(value) ? "  " : "  not ", key);
 		else
