@@ -18,11 +18,20 @@
 #include "base/clock.h"
 
 #define CONNECTIONS_MAX 16u
-#define IDLE_MAX_S      10u           /* seconds without input */
-#define REQUEST_MAX     (16u * 1024u) /* memory of one connection, with its headers */
+#define SLOW_NS         (500 * GP_NS_PER_MS) /* after this, a connection makes room for others */
+#define IDLE_MAX_S      10u                  /* seconds without input */
+#define REQUEST_MAX     (16u * 1024u)        /* memory of one connection, with its headers */
 #define PAGE_AGE_NS     (100 * GP_NS_PER_MS)
 
+/* A connection, from its start or its last complete request on. */
+struct place {
+	int fd; /* -1: free */
+	uint64_t since_ns;
+	bool cut_off;
+};
+
 struct gp_http {
+	struct place place[CONNECTIONS_MAX];
 	struct gp_http_config config;
 	struct MHD_Daemon *daemon;
 	sd_event_source *io, *timer;
@@ -83,11 +92,72 @@ static int make_page(struct gp_http *h)
 	return 0;
 }
 
+static int fd_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
+static struct place *find_place(struct gp_http *h, int fd)
+{
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++)
+		if (h->place[i].fd == fd)
+			return &h->place[i];
+	return NULL;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *c, void **state,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct gp_http *h = arg;
+	int fd = fd_of(c);
+	struct place *p = find_place(h, what == MHD_CONNECTION_NOTIFY_STARTED ? -1 : fd);
+
+	(void)state;
+	if (!p)
+		return;
+	*p = (struct place){.fd = -1};
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		*p = (struct place){.fd = fd, .since_ns = gp_monotonic_ns()};
+}
+
+/*
+ * Connections that send their request slowly, or nothing, would keep others out. While all places
+ * are taken, the oldest of them is cut off.
+ */
+static void make_room(struct gp_http *h)
+{
+	uint64_t now_ns = gp_monotonic_ns();
+	struct place *oldest = NULL;
+
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++) {
+		struct place *p = &h->place[i];
+
+		if (p->fd >= 0 && !p->cut_off && now_ns - p->since_ns >= SLOW_NS &&
+		    (!oldest || p->since_ns < oldest->since_ns))
+			oldest = p;
+	}
+	if (!oldest)
+		return;
+	oldest->cut_off = true;
+	shutdown(oldest->fd, SHUT_RDWR); /* libmicrohttpd closes it */
+}
+
+/* A body is never expected. With both headers it would be unclear where the request ends. */
+static bool is_ambiguous(struct MHD_Connection *from)
+{
+	return MHD_lookup_connection_value(from, MHD_HEADER_KIND,
+					   MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
 {
 	struct gp_http *h = arg;
+	struct place *p = find_place(h, fd_of(from));
 
 	(void)version;
 	(void)upload;
@@ -96,6 +166,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
 				   "Only GET and HEAD are supported; use GET /metrics\n",
 				   "GET, HEAD");
+	if (is_ambiguous(from))
+		return answer_text(from, MHD_HTTP_BAD_REQUEST,
+				   "Transfer-Encoding is not supported; use GET /metrics\n", NULL);
 	/*
 	 * libmicrohttpd calls first before it has read the request. An answer then would end the
 	 * connection.
@@ -104,6 +177,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 		*state = h;
 		return MHD_YES;
 	}
+	if (p)
+		p->since_ns = gp_monotonic_ns();
 	if (!strcmp(url, "/"))
 		return answer(from, MHD_HTTP_OK, "text/html; charset=utf-8", index_page,
 			      sizeof index_page - 1, NULL);
@@ -126,11 +201,17 @@ static void run(struct gp_http *h)
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	bool was_full = is_full(h);
 
+	if (was_full)
+		make_room(h);
 	MHD_run(h->daemon);
 	/* While it is full it does not listen; it starts again only when it is called. */
 	if (was_full && !is_full(h))
 		MHD_run(h->daemon);
-	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES) {
+	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES)
+		wait_ms = UINT64_MAX;
+	if (is_full(h) && wait_ms > SLOW_NS / GP_NS_PER_MS / 5)
+		wait_ms = SLOW_NS / GP_NS_PER_MS / 5;
+	if (wait_ms == UINT64_MAX) {
 		sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
 		return;
 	}
@@ -196,7 +277,8 @@ static int start(struct gp_http *h, sd_event *loop, int fd)
 		MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
 		h->config.idle_s ? h->config.idle_s : IDLE_MAX_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_MAX, MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_MAX,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
 	if (!h->daemon) {
 		close(fd);
 		return -ENOMEM;
@@ -220,6 +302,8 @@ int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp
 	if (!h)
 		return gp_fail(err, -ENOMEM, "no memory for metrics");
 	h->config = *config;
+	for (unsigned i = 0; i < CONNECTIONS_MAX; i++)
+		h->place[i].fd = -1;
 	fd = listen_on(config->address, &h->port);
 	r = fd < 0 ? fd : start(h, loop, fd);
 	if (r) {

@@ -69,8 +69,9 @@ int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error 
 	if (r)
 		return r;
 	return gp_fail(err, -ENODEV, "no GPU was found that can be scheduled; %s",
-		       simulated_runs() ? "a simulated GPU runs here: set GPREEMPT_GPU=sim to use it"
-					: "gpreempt doctor says why");
+		       simulated_runs()
+			       ? "a simulated GPU runs here: set GPREEMPT_GPU=sim to use it"
+			       : "gpreempt doctor says why");
 }
 
 void gp_devices_close(struct gp_devices *devices)

@@ -28,10 +28,10 @@ device0='{"device": 0, "name": "Simulated H200 #0", "backend": "sim", "state": "
 device1='{"device": 1, "name": "Simulated H200 #1", "backend": "sim", "state": "lost", "policy": "none", "policy_wanted": "fair",
 	"ejection": {"policy": "fair", "reason": "starved", "text": "task 9 got nothing for 10 s"}}'
 task1='{"device": 0, "task": 7, "pid": 4712, "start_time": 1, "name": "train", "uid": 0, "user": "alice", "class": "be", "priority": 2, "weight": 100,
-	"state": "held", "held_by": ["policy", "user"], "run_ns": 5000000000, "run_source": "measured", "held_ns": 2000000000, "slice_us": 2000, "preemptions": 30,
+	"state": "held", "held_by": ["policy", "user"], "run_ns": 5000000000, "run_source": "measured", "gpu_pct": 25, "held_ns": 2000000000, "slice_us": 2000, "preemptions": 30,
 	"waits": {"count": 9, "p50_ns": 1500000, "p99_ns": 4200000, "max_ns": 5000000}, "memory": 1073741824}'
 task2='{"device": 0, "task": 8, "pid": 4711, "start_time": 1, "name": "serve", "uid": 0, "user": "bob", "class": "lc", "priority": 0, "weight": 100,
-	"state": "running", "held_by": [], "run_ns": 10000000000, "run_source": "granted", "refused": true}'
+	"state": "running", "held_by": [], "run_ns": 10000000000, "run_source": "granted", "gpu_pct": 50, "refused": true}'
 policy='{"policy": "qos", "params": {"window": 20}}'
 stats="{\"daemon\": {\"pid\": 99, \"uptime_ns\": 20000000000, \"cpu_ns\": 10000000, \"rss_bytes\": 4194304, \"clients\": 1, \"requests\": 5, \"keeper\": \"running\"}, \"devices\": [$device0, $device1]}"
 all="\"devices\": {\"devices\": [$device0, $device1]}, \"tasks 0\": {\"tasks\": [$task1, $task2]}, \"tasks 1\": {\"tasks\": []}, \"policy\": $policy, \"stats\": $stats"
@@ -45,7 +45,7 @@ shown() {
 
 try "$GPREEMPT" ps
 exits 0 '' 'ps'
-shown '4712 +alice +0 +be +2 +held +policy,user +2.00 ms +25 % +1.50 ms +4.20 ms +1.0 GiB +- +train' 'a task and its share since the daemon began'
+shown '4712 +alice +0 +be +2 +held +policy,user +2.00 ms +25 % +1.50 ms +4.20 ms +1.0 GiB +- +train' 'a task and its share of the last second'
 shown '4711 +bob +0 +lc +0 +running +- +- +<= 50 % +- +- +- +refused +serve' 'what is not known is a dash'
 [[ $(grep -n 4711 "$work/out" | cut -d: -f1) == 2 ]] || fail "not in the order of process ids: $out"
 shown 'device 0: Simulated H200 #0, policy priority' 'the policy in force'

@@ -236,6 +236,37 @@ HTTP_TEST(a_crowd_is_let_in_as_places_become_free, 1)
 		close(crowd[i]);
 }
 
+/* Without a limit of their own: these would keep their places for 1,000 s. */
+HTTP_TEST(connections_that_send_slowly_do_not_keep_others_out, 1000)
+{
+	int slow[24];
+	char *answer;
+
+	for (unsigned i = 0; i < 24; i++) {
+		slow[i] = dial(w);
+		say(slow[i], "GET /metrics HTTP/1.1\r\nX: ");
+		sd_event_run(w->loop, 0);
+	}
+	answer = ask(w, "GET /metrics");
+	assert_begins(answer, "HTTP/1.1 200 ");
+	free(answer);
+	for (unsigned i = 0; i < 24; i++)
+		close(slow[i]);
+}
+
+HTTP_TEST(a_request_whose_end_is_ambiguous_is_refused, 0)
+{
+	int fd = dial(w);
+	char *answer;
+
+	say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+	answer = hear(w, fd, NULL);
+	assert_begins(answer, "HTTP/1.1 400 ");
+	free(answer);
+	close(fd);
+}
+
 HTTP_TEST(the_page_is_made_ten_times_a_second_at_most, 0)
 {
 	uint64_t begin_ns = gp_monotonic_ns(), took_ns;

@@ -13,7 +13,7 @@ struct gp_share {
 	uint64_t begin_ns, begin_run_ns;
 	uint64_t end_ns, end_run_ns;
 	unsigned ticks, held_ticks, active_ticks, running_ticks; /* observations of each state */
-	struct gp_observation last; /* .known is 0 before the first */
+	struct gp_observation last;                              /* .known is 0 before the first */
 };
 
 /* Attaches the task. If that fails, share->last.known stays 0. */

@@ -255,8 +255,9 @@ static void report_process(struct report *r, const char *subject, const char *pr
 	char text[160];
 
 	if (s->lives)
-		snprintf(text, sizeof text, "%s runs as process %d, its last heartbeat was %.1f s ago",
-			 program, s->pid,
+		snprintf(text, sizeof text,
+			 "%s runs as process %d, its last heartbeat was %.1f s ago", program,
+			 s->pid,
 			 (double)(gp_monotonic_ns() - s->heartbeat_ns) / (double)GP_NS_PER_S);
 	else if (s->pid)
 		snprintf(text, sizeof text, "%s does not run; it was process %d", program, s->pid);

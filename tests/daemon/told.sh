@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What users are told is true: state and share of the last second, the end of a claim, a process that
+# does not exist, a daemon that was killed, events, and what doctor knows of processes.
+set -u
+# shellcheck source=tests/daemon/ctl.bash
+. "$SRC/tests/daemon/ctl.bash"
+begin_daemon --policy fair
+load large
+large=$LOAD
+load small
+small=$LOAD
+"$GPREEMPT" set "$large" --class be --weight 1600 >/dev/null || fail 'set'
+"$GPREEMPT" set "$small" --class be --weight 100 >/dev/null || fail 'set'
+
+# A job with most of the GPU is not shown as held because it was at one moment.
+is "$large" '.gpu_pct > 60'
+is "$small" '.gpu_pct < 40 and .state == "held"'
+held=0
+for _ in {1..40}; do
+	[[ $(task "$large" .state) != '"held"' ]] || held=$((held + 1))
+done
+((held <= 4)) || fail "a job with most of the GPU is held in $held of 40 answers"
+
+# The share is that of the last second, with the daemon and without.
+"$GPREEMPT" suspend "$large" >/dev/null || fail 'suspend'
+[[ $(task "$large" .state) == '"suspended"' ]] || fail 'a hold by a user is not shown at once'
+is "$large" '.gpu_pct == 0'
+share=$("$GPREEMPT" ps --no-daemon --json | jq "[.[] | select(.pid == $large)][0].gpu_pct")
+[[ $share == 0 || $share == 0.0 ]] || fail "without the daemon it has $share %"
+"$GPREEMPT" resume "$large" >/dev/null || fail 'resume'
+
+# After a hold of an unmanaged process the daemon has no claim on it.
+"$GPREEMPT" set "$small" --class unmanaged >/dev/null || fail 'set'
+until_true eval '[[ $("$GPREEMPT" ps --no-daemon --for 1ms --json | jq "[.[] | select(.pid == $small)][0].owner") == null ]]' ||
+	fail 'the daemon is the owner of an unmanaged process'
+for _ in 1 2 3; do
+	try "$GPREEMPT" suspend "$small" --for 20ms
+	exits 0 '' 'suspend of an unmanaged process'
+	try "$GPREEMPT" suspend "$small" --no-daemon --for 20ms
+	exits 0 '' 'a hold without the daemon after it'
+done
+try "$GPREEMPT" resume "$small"
+exits 0 '' 'resume'
+[[ $out == 'nothing was held' ]] || fail "resume: $out"
+
+# A process that does not exist, also one beyond the machine's highest pid.
+for verb in 'set --class be' suspend resume 'suspend --no-daemon'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" $verb 2147483647
+	exits 4 'gpreempt: there is no process 2147483647' "$verb of a process that does not exist"
+done
+
+in_background events "$GPREEMPT" events
+until_true eval '[[ $("$GPREEMPT" stats --json | jq .daemon.clients) -ge 2 ]]' || fail 'no subscription'
+"$GPREEMPT" suspend "$large" --for 10ms >/dev/null || fail 'suspend'
+kill -HUP "$DAEMON"
+until_true said events 'config  *loaded$' || fail "events: $(<"$work/events")"
+until_true said events ' released ' || fail "events: $(<"$work/events")"
+! said events 'null\|text' || fail "events: $(<"$work/events")"
+
+try "$GPREEMPT" stats
+[[ $out == *', keeper '@(gone|running) ]] || fail "stats: $out"
+try "$GPREEMPT" doctor
+[[ $out == *"runs as process $DAEMON"* && $out == *'gpreempt-keeper does not run'* ]] || fail "doctor: $out"
+export GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent GPREEMPT_KFD_SYSFS=/nonexistent
+unset GPREEMPT_GPU
+try "$GPREEMPT" doctor
+[[ $out == *'a simulated GPU runs here and is not used'* ]] || fail "doctor: $out"
+kill -9 "$DAEMON"
+wait "$DAEMON" 2>/dev/null
+try "$GPREEMPT" ps
+exits 4 'gpreempt: no GPU was found that can be scheduled; a simulated GPU runs here: set GPREEMPT_GPU=sim to use it' \
+	'ps after the end of the daemon'
+finish
