@@ -239,6 +239,13 @@ static void leave_child(void)
 	printf("child %d\n", child);
 }
 
+/* SIGUSR1: the process goes on with another program, which uses no GPU. */
+static void on_execute(int number)
+{
+	(void)number;
+	execl("/bin/sleep", "sleep", "600", NULL);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -249,6 +256,8 @@ int main(int argc, char **argv)
 		return 2;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	action.sa_handler = on_execute;
+	sigaction(SIGUSR1, &action, NULL);
 	become_user();
 	p = (struct program){.next_handle = env.handles,
 			     .random_handles = env.random_handles,

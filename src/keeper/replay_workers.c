@@ -77,7 +77,8 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 		       e->owner, -code, gp_log_quote(why, sizeof why, err.text));
 	else
 		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s", e->undo.pid, e->backend);
-	return code;
+	/* -ETIMEDOUT means to the keeper that the worker had to be killed. */
+	return code == -ETIMEDOUT ? -EIO : code;
 }
 
 /* The jobs of processes that live, or of those that have ended. */

@@ -36,6 +36,7 @@ BACK_S = 4.0          # for a program to run again after the faults are gone
 TEXT_BYTES = 4096
 MAX_RULES = 16
 UNCLEAR_TRIES = 5     # see class Pace
+SAMPLER_GAP_S = 0.1   # a policy's slices and holds last longer
 
 
 def patience():
@@ -151,11 +152,15 @@ class Emulator:
 
     # A look at a program: (queues, queues that are held, work done, often held)
     def stands_still(self, pid):
-        """Held at both looks and without progress in between."""
-        a = self.look(pid)
-        time.sleep(LOOK_S)
-        b = self.look(pid)
-        return a['held'] == a['queues'] and b['held'] == b['queues'] and a['done'] == b['done']
+        """Held at two looks and without progress in between. The first look may come while the
+        last kernel before the hold is being counted."""
+        for _ in range(2):
+            a = self.look(pid)
+            time.sleep(LOOK_S)
+            b = self.look(pid)
+            if a['held'] == a['queues'] and b['held'] == b['queues'] and a['done'] == b['done']:
+                return True
+        return False
 
     def runs(self, pid, limit_s):
         """No queue is held, and it makes progress."""
@@ -467,6 +472,8 @@ class Run:
         if not task or 'state' not in task:
             return
         self.trace('ps: state %s' % task['state'])
+        if self.c.op == 'channel_state' and self.c.fault.split()[0] in ('lie', 'value') and not self.daemon:
+            return  # without a daemon ps has no other source than this call
         held = task['state'] in ('held', 'suspended')
         if held and not before['held'] and not after['held'] and after['done'] > before['done']:
             self.false('ps says %s, and %s' % (task['state'], self.describe()))
@@ -747,13 +754,17 @@ class Sampler:
 
     def __init__(self, run):
         self.run, self.held, self.over = run, 0, False
+        self.gap_s = 0.0  # the longest time without a look
         self.slices = set()
         self.thread = threading.Thread(target=self.sample, daemon=True)
         self.thread.start()
 
     def sample(self):
+        last = time.monotonic()
         while not self.over:
             look = self.run.look()
+            now = time.monotonic()
+            self.gap_s, last = max(self.gap_s, now - last), now
             self.held += look['held'] > 0
             self.slices.update(look.get('slices', []))
             time.sleep(0.002)
@@ -787,7 +798,11 @@ def schedule_rr(run):
 
 
 def judge_schedule(run, report, sampler, code):
-    """Only where it was never seen held: a sampler may miss short holds, but not all of them."""
+    """Only where it was never seen held: a sampler may miss short holds, but not all of them,
+    unless the machine kept it from looking."""
+    if sampler.gap_s > SAMPLER_GAP_S:
+        run.trace('%.2f s without a look: not judged' % sampler.gap_s)
+        return
     if len(sampler.slices) == 1 and report[0]['slices']:
         run.false('schedule counts slices = %d, and its slice was never changed' % report[0]['slices'])
     if sampler.held:
@@ -846,7 +861,8 @@ def doctor(run):
     run.inject('begin')
     p = run.gpreempt('doctor')
     code = p.wait()
-    if code == 0 and p.said('^ready') and run.page.applied():
+    # Whether the driver reads a hold back can only be found out by a hold.
+    if code == 0 and p.said('^ready') and run.page.applied() and run.c.op != 'channel_state':
         s = run.gpreempt('suspend', run.target, '--for', '200ms', '--no-daemon')
         if s.wait() != 0:
             run.false('doctor says ready, and suspend fails: %s' % s.text())

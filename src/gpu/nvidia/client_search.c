@@ -415,14 +415,18 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 {
 	uint32_t end = t->searched + indices;
 
+	t->doubtful = 0;
 	if (end > NV_CLIENT_COUNT)
 		end = NV_CLIENT_COUNT;
-	while (t->searched < end && t->doubtful < UNANSWERED_MAX) {
+	while (t->searched < end) {
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
+		bool found = gp_nv_search_client(t, NV_CLIENT_BASE + index);
 
+		if (t->doubtful)
+			return true; /* the next call asks again */
 		t->searched++;
-		if (gp_nv_search_client(t, NV_CLIENT_BASE + index) && until_found &&
-		    gp_nv_computes(t) && end > t->searched + GO_ON_INDICES) {
+		if (found && until_found && gp_nv_computes(t) &&
+		    end > t->searched + GO_ON_INDICES) {
 			end = t->searched + GO_ON_INDICES;
 			until_found = false;
 		}

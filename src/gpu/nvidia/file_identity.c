@@ -143,11 +143,16 @@ bool gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
 
 bool gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
 {
-	char process[16];
-	int id;
+	char path[64];
+	int fd, id;
 
-	snprintf(process, sizeof process, "%d", pid);
-	id = mount_id(process, file);
+	/* Not the fdinfo of the file itself: that of an epoll file can have a million lines. */
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	id = mount_id("self", fd);
+	close(fd);
 	return id >= 0 && is_listed(mounts, id);
 }
 

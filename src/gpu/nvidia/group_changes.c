@@ -73,6 +73,10 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 	status = status ? status : effect;
 	if (!status)
 		g->slice_is_ours = slice_us != g->slice_found_us;
+	/* The call changed nothing, or the values that RM reads back are wrong. The value that was
+	 * read before may be wrong then, too, and must not be set. */
+	else if (status == GP_RM_NO_EFFECT)
+		g->slice_found_us = GP_NV_SLICE_DEFAULT_US;
 	return status;
 }
 

@@ -195,8 +195,10 @@ static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indice
 	p->searching = more && (p->target.searched < GP_NV_SEARCH_QUICK ||
 				(wants_to_compute(p) && !gp_nv_computes(&p->target)));
 	p->search_ns = 0;
-	/* The search for a known task pauses: other processes have ended or are unexamined. */
-	if (p->target.searched >= GP_NV_SEARCH_QUICK || gp_nv_computes(&p->target))
+	/* The search for a known task pauses: other processes have ended or are unexamined. So does
+	 * a search that RM does not answer. */
+	if (p->target.doubtful || p->target.searched >= GP_NV_SEARCH_QUICK ||
+	    gp_nv_computes(&p->target))
 		p->search_ns = gp_monotonic_ns() + SEARCH_PAUSE_NS;
 	note_sharer(d, p);
 }
@@ -252,6 +254,11 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 		return;
 	gp_nv_search_begin(&p->target, newest);
 	gp_nv_search(&p->target, newer, false);
+	if (p->target.doubtful) { /* RM does not answer: the search begins again, in steps */
+		p->searching = true;
+		p->search_ns = gp_monotonic_ns() + SEARCH_PAUSE_NS;
+		return;
+	}
 	p->target.searched =
 		searched + newer > NV_CLIENT_COUNT ? NV_CLIENT_COUNT : searched + newer;
 	note_sharer(d, p);

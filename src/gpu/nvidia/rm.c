@@ -84,10 +84,12 @@ bool gp_rm_is_gone(uint32_t status)
 	       status == NV_ERR_INVALID_OBJECT_HANDLE;
 }
 
-/* No object has the class or the parent 0: such an answer says nothing. */
+/* No object has the class or the parent 0: such an answer says nothing. A file that was opened with
+ * O_PATH, as gpreempt's own processes do, reaches no object. */
 static uint32_t named(uint32_t status, uint64_t value)
 {
-	if (gp_rm_is_gone(status) || status == NV_ERR_INSUFFICIENT_PERMISSIONS)
+	if (gp_rm_is_gone(status) || status == NV_ERR_INSUFFICIENT_PERMISSIONS ||
+	    status == (GP_RM_ERRNO | EBADF))
 		return 0;
 	return status || !value ? GP_RM_UNKNOWN : (uint32_t)value;
 }

@@ -147,7 +147,7 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top);
 
 /*
  * Searches up to `indices` more client indices, towards older clients. With `until_found` it stops
- * shortly after the first compute group, and in any case if RM leaves many questions unanswered.
+ * shortly after the first compute group, and in any case at a question that RM does not answer.
  * Returns false when all indices were searched.
  */
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found);
