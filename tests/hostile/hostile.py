@@ -503,7 +503,7 @@ class Run:
         for p in (self.daemon, self.keeper):
             if p:
                 p.signal(signal.SIGTERM)
-                if p.wait(10) == 0 and p is self.daemon and not self.emulator.runs(self.target, 0.5):
+                if p.wait(10) == 0 and p is self.daemon and not self.emulator.runs(self.target, BACK_S):
                     self.false('gpreemptd: exit 0, and %s' % self.describe())
         for p in self.programs:
             if not p.ended():
