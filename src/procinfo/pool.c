@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions and answers of the pool, as its caller sees them. Only gp_procinfo_free waits for
- * readers, at most until the deadline. A blocked reader keeps the pool allocated until it returns.
+ * The pool: questions, reader threads and answers. Only gp_procinfo_free waits for readers, at most
+ * until the deadline. A blocked reader keeps the pool allocated until it returns.
  */
-#include "procinfo/pool.h"
-
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,13 +15,54 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "procinfo/read.h"
 
-static uint64_t now_ns(void)
-{
-	return gp_monotonic_ns();
-}
+#define STACK_SIZE     ((size_t)1 << 19)
 
-void gp_procinfo_append(struct gp_procinfo_questions *list, struct gp_procinfo_question *q)
+#define DISTRUSTED_MAX 16u
+
+struct question {
+	struct gp_procinfo info; /* first member: the caller drops the question by it */
+	uint32_t want;
+	uint64_t token;
+	struct question *next;
+};
+
+struct questions {
+	struct question *first, *last;
+};
+
+/* State of one reader thread, on its stack. An abandoned reader has no question any more. */
+struct reader {
+	struct gp_procinfo_pool *pool;
+	struct question *question;
+	pid_t pid; /* copied from the question; these three belong to the reader thread */
+	uint64_t start_time;
+	uint32_t want;
+	bool in_memory; /* is reading the memory of the process */
+	uint64_t deadline_ns;
+	struct reader *next;
+};
+
+struct gp_procinfo_pool {
+	pthread_mutex_t lock;   /* protects all members below and the questions in the lists */
+	pthread_cond_t changed; /* a question was added, the pool closes, or a reader has ended */
+	struct gp_procinfo_limits limits;
+	struct questions waiting, answered;
+	uint32_t unread;     /* length of `waiting` */
+	struct reader *busy; /* in order of their start, so the first has the first deadline */
+	uint32_t questions;  /* asked and not yet taken */
+	uint32_t readers, idle;
+	uint32_t stuck; /* abandoned; not counted in `readers` */
+	bool closing, orphaned;
+	struct {
+		uid_t uid;
+		uint64_t until_ns;
+	} distrusted[DISTRUSTED_MAX]; /* users who blocked a reader */
+	int epoll_fd, event_fd, timer_fd;
+};
+
+static void append(struct questions *list, struct question *q)
 {
 	q->next = NULL;
 	if (list->last)
@@ -31,9 +72,9 @@ void gp_procinfo_append(struct gp_procinfo_questions *list, struct gp_procinfo_q
 	list->last = q;
 }
 
-struct gp_procinfo_question *gp_procinfo_take_first(struct gp_procinfo_questions *list)
+static struct question *take_first(struct questions *list)
 {
-	struct gp_procinfo_question *q = list->first;
+	struct question *q = list->first;
 
 	if (q) {
 		list->first = q->next;
@@ -43,28 +84,34 @@ struct gp_procinfo_question *gp_procinfo_take_first(struct gp_procinfo_questions
 	return q;
 }
 
-static void drop_all(struct gp_procinfo_questions *list)
+static void drop_all(struct questions *list)
 {
-	struct gp_procinfo_question *q;
+	struct question *q;
 
-	while ((q = gp_procinfo_take_first(list)))
+	while ((q = take_first(list)))
 		gp_procinfo_drop(&q->info);
 }
 
-void gp_procinfo_drop(struct gp_procinfo *info)
+/* Frees what the fields point to. */
+static void clear_info(const struct gp_procinfo *info)
 {
-	if (!info)
-		return;
 	/* The pool allocated them; `const` is for the caller. */
 	free((void *)(uintptr_t)info->group);
 	free((void *)(uintptr_t)info->cgroup);
 	free((void *)(uintptr_t)info->exe);
 	free((void *)(uintptr_t)info->cmdline);
 	free((void *)(uintptr_t)info->environ);
-	free(info); /* first member of struct gp_procinfo_question: frees that */
 }
 
-void gp_procinfo_set_timer(struct gp_procinfo_pool *p)
+void gp_procinfo_drop(struct gp_procinfo *info)
+{
+	if (info)
+		clear_info(info);
+	free(info); /* first member of struct question: frees that */
+}
+
+/* Sets the timer to the first deadline. Caller holds p->lock. */
+static void set_timer(struct gp_procinfo_pool *p)
 {
 	struct itimerspec at = {0}; /* never */
 
@@ -73,24 +120,239 @@ void gp_procinfo_set_timer(struct gp_procinfo_pool *p)
 	timerfd_settime(p->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
+/* Frees the pool; no thread uses it any more. */
+static void destroy(struct gp_procinfo_pool *p)
+{
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* The reader threads. A field is written into the question as soon as it is known, with the lock
+ * held. A reader that finds its question taken away was abandoned, and ends. */
+
+/*
+ * Returns the answer to fill in and locks the pool. Returns NULL, without the lock, if the reader
+ * was abandoned.
+ */
+static struct gp_procinfo *open_answer(struct reader *r)
+{
+	pthread_mutex_lock(&r->pool->lock);
+	if (r->question)
+		return &r->question->info;
+	pthread_mutex_unlock(&r->pool->lock);
+	return NULL;
+}
+
+static void close_answer(struct reader *r, uint32_t known)
+{
+	r->question->info.known |= known;
+	pthread_mutex_unlock(&r->pool->lock);
+}
+
+static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
+{
+	uint64_t now = gp_monotonic_ns();
+
+	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
+		if (p->distrusted[i].uid == uid && p->distrusted[i].until_ns > now)
+			return true;
+	return false;
+}
+
+/* False if a process of this user blocked a reader recently, or if too many readers are blocked. */
+static bool may_touch_memory(struct reader *r)
+{
+	const struct gp_procinfo *f = open_answer(r);
+	bool may;
+
+	if (!f)
+		return false;
+	may = f->known & GP_PROCINFO_USER && r->pool->stuck < r->pool->limits.stuck &&
+	      !is_distrusted(r->pool, f->uid[0]);
+	r->in_memory = may;
+	close_answer(r, 0);
+	return may;
+}
+
+/* The members of struct gp_procinfo that a field consists of. */
+#define MEMBERS(first, last)                 \
+	offsetof(struct gp_procinfo, first), \
+		offsetof(struct gp_procinfo, last) + sizeof(((struct gp_procinfo *)0)->last)
+
+/* Fields that cannot block come first. */
+static const struct field {
+	uint32_t field;
+	gp_procinfo_read *read;
+	size_t from, to;
+} fields[] = {
+	{GP_PROCINFO_USER, gp_procinfo_read_user, MEMBERS(uid, other_pidns)},
+	{GP_PROCINFO_COMM, gp_procinfo_read_comm, MEMBERS(comm, comm)},
+	{GP_PROCINFO_CGROUP, gp_procinfo_read_cgroup, MEMBERS(cgroup, cgroup_trusted)},
+	{GP_PROCINFO_EXE, gp_procinfo_read_exe, MEMBERS(exe, exe_trusted)},
+	{GP_PROCINFO_CMDLINE, gp_procinfo_read_cmdline, MEMBERS(cmdline, cmdline)},
+	{GP_PROCINFO_ENVIRON, gp_procinfo_read_environ, MEMBERS(environ, environ_size)},
+};
+
+static void read_field(struct reader *r, const struct field *field)
+{
+	struct gp_procinfo part = {0}, *f;
+
+	if (field->read(r->pid, &part))
+		return;
+	f = open_answer(r);
+	if (!f) {
+		clear_info(&part);
+		return;
+	}
+	memcpy((char *)f + field->from, (char *)&part + field->from, field->to - field->from);
+	close_answer(r, field->field);
+}
+
+static void read_all(struct reader *r)
+{
+	const uint32_t memory = GP_PROCINFO_CMDLINE | GP_PROCINFO_ENVIRON;
+
+	if (gp_process_start_time(r->pid) != r->start_time)
+		return;
+	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++)
+		if (r->want & fields[i].field &&
+		    (!(fields[i].field & memory) || may_touch_memory(r)))
+			read_field(r, &fields[i]);
+}
+
+static void begin(struct reader *r, struct question *q)
+{
+	struct gp_procinfo_pool *p = r->pool;
+	struct reader **last = &p->busy;
+	bool first = !p->busy;
+
+	r->question = q;
+	r->pid = q->info.pid;
+	r->start_time = q->info.start_time;
+	r->want = q->want;
+	r->in_memory = false;
+	r->deadline_ns = gp_time_add(gp_monotonic_ns(), p->limits.deadline_ns);
+	r->next = NULL;
+	while (*last)
+		last = &(*last)->next;
+	*last = r;
+	if (first)
+		set_timer(p);
+}
+
+/* Hands in the answer. Returns false if the reader was abandoned. Caller holds the lock. */
+static bool finish(struct reader *r, bool gone)
+{
+	struct gp_procinfo_pool *p = r->pool;
+	struct question *q = r->question;
+	struct reader **at = &p->busy;
+
+	if (!q)
+		return false;
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	r->question = NULL;
+	if (gone) {
+		q->info.gone = -ESRCH;
+		q->info.known = 0;
+	}
+	append(&p->answered, q);
+	eventfd_write(p->event_fd, 1);
+	return true;
+}
+
+/*
+ * Answers questions until the reader is abandoned (false) or the pool closes (true). Caller holds
+ * the lock, which is released while reading.
+ */
+static bool answer_questions(struct reader *r)
+{
+	struct gp_procinfo_pool *p = r->pool;
+
+	while (!p->closing) {
+		struct question *q = take_first(&p->waiting);
+		bool gone;
+
+		if (!q) {
+			p->idle++;
+			pthread_cond_wait(&p->changed, &p->lock);
+			p->idle--;
+			continue;
+		}
+		p->unread--;
+		begin(r, q);
+		pthread_mutex_unlock(&p->lock);
+		read_all(r);
+		gone = gp_process_gone(r->pid, r->start_time);
+		pthread_mutex_lock(&p->lock);
+		if (!finish(r, gone))
+			return false;
+	}
+	return true;
+}
+
+static void *run(void *arg)
+{
+	struct reader r = {.pool = arg};
+	struct gp_procinfo_pool *p = arg;
+	bool last;
+
+	pthread_mutex_lock(&p->lock);
+	if (answer_questions(&r))
+		p->readers--;
+	else
+		p->stuck--;
+	last = p->orphaned && !p->readers && !p->stuck;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	if (last)
+		destroy(p);
+	return NULL;
+}
+
+/* 0 or -errno. Caller holds p->lock. */
+static int start_reader(struct gp_procinfo_pool *p)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r = pthread_attr_init(&attr);
+
+	if (r)
+		return -r;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attr, run, p);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!r)
+		p->readers++;
+	return -r;
+}
+
+/* Questions and answers, as the caller sees them. */
+
 /* Replaces the entry that expires first. */
 static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 {
 	unsigned oldest = 0;
 
-	for (unsigned i = 0; i < GP_PROCINFO_DISTRUSTED_MAX; i++)
+	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
 		if (p->distrusted[i].until_ns < p->distrusted[oldest].until_ns)
 			oldest = i;
 	p->distrusted[oldest].uid = uid;
-	p->distrusted[oldest].until_ns = gp_time_add(now_ns(), p->limits.distrust_ns);
+	p->distrusted[oldest].until_ns = gp_time_add(gp_monotonic_ns(), p->limits.distrust_ns);
 }
 
 /* Gives up on the first busy reader. Returns its question, with the fields that are known by now.
  */
-static struct gp_procinfo_question *abandon(struct gp_procinfo_pool *p,
-					    struct gp_procinfo_reader *r)
+static struct question *abandon(struct gp_procinfo_pool *p, struct reader *r)
 {
-	struct gp_procinfo_question *q = r->question;
+	struct question *q = r->question;
 
 	p->busy = r->next; /* `r` is the first */
 	r->question = NULL;
@@ -113,29 +375,29 @@ static void extend_after_suspension(struct gp_procinfo_pool *p, uint64_t now)
 {
 	if (!p->busy || now < gp_time_add(p->busy->deadline_ns, p->limits.deadline_ns))
 		return;
-	for (struct gp_procinfo_reader *r = p->busy; r; r = r->next)
+	for (struct reader *r = p->busy; r; r = r->next)
 		r->deadline_ns = gp_time_add(now, p->limits.deadline_ns);
 }
 
 static void check_deadlines(struct gp_procinfo_pool *p)
 {
-	uint64_t expired, now = now_ns();
+	uint64_t expired, now = gp_monotonic_ns();
 
 	if (read(p->timer_fd, &expired, sizeof expired) < 0)
 		return; /* not yet */
 	extend_after_suspension(p, now);
 	while (p->busy && p->busy->deadline_ns <= now)
-		gp_procinfo_append(&p->answered, abandon(p, p->busy));
-	gp_procinfo_set_timer(p);
+		append(&p->answered, abandon(p, p->busy));
+	set_timer(p);
 	while (p->unread > p->idle && p->readers < p->limits.readers)
-		if (gp_procinfo_start_reader(p))
+		if (start_reader(p))
 			break;
 }
 
 int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
 		    uint64_t token)
 {
-	struct gp_procinfo_question *q = calloc(1, sizeof *q);
+	struct question *q = calloc(1, sizeof *q);
 	int r = 0;
 
 	if (!q)
@@ -148,11 +410,11 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 	if (p->questions >= p->limits.questions)
 		r = -EAGAIN;
 	else if (p->unread >= p->idle && p->readers < p->limits.readers)
-		r = gp_procinfo_start_reader(p);
+		r = start_reader(p);
 	if (r && r != -EAGAIN)
 		r = p->readers ? 0 : r; /* an existing reader will take it */
 	if (!r) {
-		gp_procinfo_append(&p->waiting, q);
+		append(&p->waiting, q);
 		p->unread++;
 		p->questions++;
 		pthread_cond_signal(&p->changed);
@@ -165,12 +427,12 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 
 int gp_procinfo_take(struct gp_procinfo_pool *p, struct gp_procinfo **info, uint64_t *token)
 {
-	struct gp_procinfo_question *q;
+	struct question *q;
 	eventfd_t times;
 
 	pthread_mutex_lock(&p->lock);
 	check_deadlines(p);
-	q = gp_procinfo_take_first(&p->answered);
+	q = take_first(&p->answered);
 	if (q)
 		p->questions--;
 	if (!p->answered.first)
@@ -266,13 +528,6 @@ int gp_procinfo_new(struct gp_procinfo_pool **pool, int *fd)
 	return gp_procinfo_new_limited(&(struct gp_procinfo_limits){0}, pool, fd);
 }
 
-void gp_procinfo_destroy(struct gp_procinfo_pool *p)
-{
-	pthread_cond_destroy(&p->changed);
-	pthread_mutex_destroy(&p->lock);
-	free(p);
-}
-
 void gp_procinfo_free(struct gp_procinfo_pool *p)
 {
 	struct timespec until;
@@ -280,14 +535,14 @@ void gp_procinfo_free(struct gp_procinfo_pool *p)
 
 	if (!p)
 		return;
-	until = gp_timespec(gp_time_add(now_ns(), p->limits.deadline_ns));
+	until = gp_timespec(gp_time_add(gp_monotonic_ns(), p->limits.deadline_ns));
 	pthread_mutex_lock(&p->lock);
 	p->closing = true;
 	pthread_cond_broadcast(&p->changed);
 	while (p->readers && !pthread_cond_timedwait(&p->changed, &p->lock, &until))
 		;
 	while (p->busy)
-		gp_procinfo_append(&p->answered, abandon(p, p->busy));
+		append(&p->answered, abandon(p, p->busy));
 	drop_all(&p->waiting);
 	drop_all(&p->answered);
 	close_files(p);
@@ -295,5 +550,5 @@ void gp_procinfo_free(struct gp_procinfo_pool *p)
 	last = !p->readers && !p->stuck;
 	pthread_mutex_unlock(&p->lock);
 	if (last)
-		gp_procinfo_destroy(p);
+		destroy(p);
 }

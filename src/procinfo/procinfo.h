@@ -52,7 +52,7 @@ struct gp_procinfo {
 	const gid_t *group; /* supplementary groups */
 	bool other_pidns;   /* in another pid namespace than the daemon */
 
-	const char *cgroup;  /* path; cgroup.c chooses the hierarchy */
+	const char *cgroup;  /* path; read.c chooses the hierarchy */
 	bool cgroup_trusted; /* only root could have created this path */
 	const char *exe;     /* path of the executable */
 	bool exe_trusted;    /* the path leads to the executable, and only root can change either */

@@ -1,34 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that read one field of a process. All may block: those that touch the memory of the
- * process without limit, those that follow paths as long as the file system takes. Each returns 0
- * and memory that the caller frees, or -errno.
+ * Functions that read one field of a process into `info`. All may block: those that touch the
+ * memory of the process without limit, those that follow paths as long as the file system takes.
+ * Each returns 0, or -errno and has changed no pointer. What they allocate belongs to the caller.
  */
 #ifndef GP_PROCINFO_READ_H
 #define GP_PROCINFO_READ_H
 
 #include "procinfo/procinfo.h"
 
-struct gp_procinfo_user {
-	uid_t uid[3];
-	gid_t gid;
-	uint32_t ngroups;
-	gid_t *group;
-	bool other_pidns;
-};
+typedef int gp_procinfo_read(pid_t pid, struct gp_procinfo *info);
 
-int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user);
-
-/* `trusted`: see struct gp_procinfo. */
-int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted);
-int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted);
+gp_procinfo_read gp_procinfo_read_user, gp_procinfo_read_comm;
+gp_procinfo_read gp_procinfo_read_cgroup, gp_procinfo_read_exe;
 
 /*
  * These two read the memory of the process. A fatal signal to the daemon ends the wait, so a
  * blocked reader cannot prevent its exit.
  */
-int gp_procinfo_read_cmdline(pid_t pid, char **words);
-int gp_procinfo_read_environ(pid_t pid, char **environment, size_t *size);
+gp_procinfo_read gp_procinfo_read_cmdline, gp_procinfo_read_environ;
 
 /* True if only root can change where the path leads and the file there. */
 bool gp_procinfo_path_is_roots(const char *path);
