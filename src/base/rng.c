@@ -3,7 +3,7 @@
  * in the public domain: https://prng.di.unimi.it/ */
 #include "base/rng.h"
 
-#include "base/rng_log.h"
+#include <stdint.h>
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 i128;
@@ -11,6 +11,25 @@ __extension__ typedef __int128 i128;
 #define LN_BITS 56 /* bits of the fraction; the integer part, up to 44, fits above them */
 #define ONE     (1ull << 63)
 #define LN2     0x58b90bfbe8e7bcd6ull
+
+/*
+ * Table for the logarithm of m in [1, 2). Entry i belongs to part i of 16 equal parts. It holds the
+ * reciprocal r of the middle of that part in units of 1/2^16, and -ln(r) in units of 1/2^63, both
+ * rounded to nearest. test_rng.c computes the logarithm without the table and compares.
+ */
+static const struct {
+	uint32_t reciprocal;
+	uint64_t minus_ln;
+} rng_log[16] = {
+	{0xf83e, 0x03f05b61cf46600cull}, {0xea0f, 0x0b7835457d45a2f2ull},
+	{0xdd68, 0x129532f823f522a1ull}, {0xd20d, 0x19526e9cf5e6b4a0ull},
+	{0xc7ce, 0x1fb9206d5e7e2a90ull}, {0xbe83, 0x25d1c175c24a6138ull},
+	{0xb60b, 0x2ba3bf7ec2239b07ull}, {0xae4c, 0x3134970d8b84b7abull},
+	{0xa72f, 0x3689f2f7992ec51aull}, {0xa0a1, 0x3ba888099a19388full},
+	{0x9a91, 0x4095369698d3faf1ull}, {0x94f2, 0x4553174bd397a6a9ull},
+	{0x8fb8, 0x49e5984a2ac46c59ull}, {0x8ad9, 0x4e4f774d5938669eull},
+	{0x864c, 0x52937176f1facf73ull}, {0x8208, 0x56b52130da7cb497ull},
+};
 
 /* The finaliser of splitmix64: a bijection that maps 0 to 0. */
 static uint64_t mix(uint64_t z)
@@ -71,16 +90,16 @@ static int64_t product(int64_t a, int64_t b)
 
 /*
  * Returns ln(m / 2^63) in units of 1/2^63, where m / 2^63 is in [1, 2). Multiplied by the
- * reciprocal of the middle of its part, m becomes 1 + z with |z| < 2^-7.9. Then ln(1 + z) = z -
+ * reciprocal of the middle of its part, m becomes 1 + z with |z| < 2^-4.9. Then ln(1 + z) = z -
  * z^2/2 + z^3/3 - ...; the omitted terms sum to less than 2^-58.
  */
 static int64_t ln(uint64_t m)
 {
-	unsigned part = (unsigned)(m >> 56) & 127;
+	unsigned part = (unsigned)(m >> 59) & 15;
 	int64_t z = (int64_t)((uint64_t)(((u128)m * rng_log[part].reciprocal) >> 16) - ONE);
 	int64_t sum = 0;
 
-	for (unsigned n = 6; n > 1; n--)
+	for (unsigned n = 11; n > 1; n--)
 		sum = product(z, (int64_t)(ONE / n) - sum);
 	return (int64_t)rng_log[part].minus_ln + z - product(z, sum);
 }

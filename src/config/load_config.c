@@ -2,6 +2,8 @@
 /* Loads the configuration file and refuses one that other users could have written. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +58,36 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	}
 	return (ssize_t)length;
 }
+
+/* Looks up users and groups of this machine. */
+
+#define ENTRY_MAX ((size_t)1 << 20) /* a group may have many members */
+
+static int system_user(const char *name, uid_t *uid)
+{
+	struct passwd entry, *found = NULL;
+	char *room = malloc(ENTRY_MAX);
+	int r = room ? getpwnam_r(name, &entry, room, ENTRY_MAX, &found) : ENOMEM;
+
+	if (!r && found)
+		*uid = found->pw_uid;
+	free(room);
+	return r == ENOMEM ? -ENOMEM : found ? 0 : -ENOENT;
+}
+
+static int system_group(const char *name, gid_t *gid)
+{
+	struct group entry, *found = NULL;
+	char *room = malloc(ENTRY_MAX);
+	int r = room ? getgrnam_r(name, &entry, room, ENTRY_MAX, &found) : ENOMEM;
+
+	if (!r && found)
+		*gid = found->gr_gid;
+	free(room);
+	return r == ENOMEM ? -ENOMEM : found ? 0 : -ENOENT;
+}
+
+const struct gp_config_names gp_config_system_names = {system_user, system_group};
 
 static int load(int fd, const char *path, struct gp_config **config, struct gp_error *err)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rule matches a process, and what it gives. */
+/* Which rule matches a process, and what it gives: attributes, and the number of its gang. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/process.h"
 #include "config/config.h"
 #include "config/glob.h"
 #include "config/rights.h"
@@ -12,6 +14,62 @@
 #define STEPS_MAX (1u << 20)
 
 #define VALUE_MAX 4096u /* a longer value of a variable matches no glob */
+
+/*
+ * Gang numbers. The two highest bits say what the gang is named after. A user's number contains the
+ * uid, so that no hash collision leads into another user's gang.
+ */
+
+enum { OF_PROCESS, OF_USER, OF_ADMIN, OF_CGROUP };
+
+#define KIND_SHIFT 62
+#define USER_SHIFT 30
+#define FNV_BASIS  0xcbf29ce484222325ull
+
+/* FNV-1a. */
+static uint64_t fnv(uint64_t h, const char *bytes, size_t n)
+{
+	for (; n; n--, bytes++)
+		h = (h ^ (unsigned char)*bytes) * 0x100000001b3ull;
+	return h;
+}
+
+static uint64_t with_kind(uint64_t kind, uint64_t number)
+{
+	number &= (1ull << KIND_SHIFT) - 1;
+	return kind << KIND_SHIFT | (number ? number : 1);
+}
+
+/* FNV-1a with a final mix, so that every byte reaches every bit. */
+static uint64_t hash(const char *text)
+{
+	uint64_t h = fnv(FNV_BASIS, text, strlen(text));
+
+	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
+	return h ^ h >> 33;
+}
+
+uint64_t gp_gang_of_user(uid_t uid, const char *name)
+{
+	return with_kind(OF_USER, (uint64_t)uid << USER_SHIFT | hash(name) >> (64 - USER_SHIFT));
+}
+
+uint64_t gp_gang_of_admin(const char *name)
+{
+	return with_kind(OF_ADMIN, hash(name));
+}
+
+uint64_t gp_gang_of_cgroup(const char *path)
+{
+	return with_kind(OF_CGROUP, hash(path));
+}
+
+uint64_t gp_gang_of_process(uint64_t start_time, pid_t pid)
+{
+	return with_kind(OF_PROCESS, gp_process_key(start_time, pid));
+}
+
+/* Matching. */
 
 enum fit { FITS_NOT, FITS_PERHAPS, FITS };
 
@@ -219,18 +277,15 @@ const struct gp_config_policy *gp_config_device(const struct gp_config *c, const
 	return &c->policy;
 }
 
-/* FNV-1a, with the end of the text as one more byte. */
+/* The end of the text is one more byte. */
 static uint64_t add_text(uint64_t key, const char *text)
 {
-	do
-		key = (key ^ (unsigned char)*text) * 0x100000001b3;
-	while (*text++);
-	return key;
+	return fnv(key, text, strlen(text) + 1);
 }
 
 uint64_t gp_config_policies_key(const struct gp_config *c)
 {
-	uint64_t key = add_text(0xcbf29ce484222325, c->policy.text);
+	uint64_t key = add_text(FNV_BASIS, c->policy.text);
 
 	for (uint32_t i = 0; i < c->ndevices; i++)
 		if (c->device[i].has_policy)

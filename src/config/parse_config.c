@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses the configuration file (man gpreempt.yaml(5)): the top level, devices and scheduler. The
- * other sections are in parse_rules.c, parse_service.c and parse_user_limits.c.
+ * other sections are in parse_rules.c, parse_service.c and user_limits.c.
  */
 #include "config/config.h"
 

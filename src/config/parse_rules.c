@@ -1,13 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the key `rules`. A new rule key is a line in rule_keys (what a rule gives) or in
- * read_match (which processes it matches), and a member of struct gp_rule or gp_criteria.
+ * Parses the key `rules`, and refuses rules that can never match, by themselves or because an
+ * earlier rule matches all their processes. A new rule key is a line in rule_keys (what a rule
+ * gives) or in read_match (which processes it matches), and a member of struct gp_rule or
+ * gp_criteria.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "config/glob.h"
 #include "config/parse_config.h"
 #include "task/attr_keys.h"
+
+#define COMM_MAX  15u        /* bytes; the kernel truncates longer names */
+#define STEPS_MAX (1u << 20) /* more than two patterns of the allowed length need */
+
+/* The keys of `match`, in the order of GP_ASKS_*. */
+enum {
+	MATCH_USER,
+	MATCH_GROUP,
+	MATCH_CGROUP,
+	MATCH_EXE,
+	MATCH_COMM,
+	MATCH_CMDLINE,
+	MATCH_ENV,
+	MATCH_ANYONE,
+	MATCH_KEYS
+};
+
+static int check_glob(const struct gp_yaml *y, unsigned line, const char *key, const char *pattern)
+{
+	const char *mistake = gp_glob_mistake(pattern);
+
+	return mistake ? gp_yaml_fail(y, line, "'%s' %s", key, mistake) : 0;
+}
+
+/* The kernel reports absolute paths only. */
+static int check_path(const struct gp_yaml *y, unsigned line, const char *key, const char *pattern)
+{
+	if (*pattern && !strchr("/*?[\\", *pattern))
+		return gp_yaml_fail(
+			y, line,
+			"'%s' can never match: the path must begin with /; write / or * before %s",
+			key, gp_yaml_show_text(pattern).text);
+	return check_glob(y, line, key, pattern);
+}
+
+static int check_env(const struct gp_yaml *y, unsigned line, const struct gp_criteria *m)
+{
+	if (!m->env_name)
+		return gp_yaml_fail(y, line, "'env' must be NAME or NAME=GLOB, not %s",
+				    gp_yaml_show_text(m->env).text);
+	for (uint32_t i = 0; i < m->env_name; i++)
+		if (strchr("*?[]\\", m->env[i]) || isspace((unsigned char)m->env[i]))
+			return gp_yaml_fail(
+				y, line,
+				"the name of a variable is taken as it is and must not contain "
+				"globs or blanks; write NAME or NAME=GLOB, not %s",
+				gp_yaml_show_text(m->env).text);
+	return m->env[m->env_name] ? check_glob(y, line, "env", m->env + m->env_name + 1) : 0;
+}
+
+static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
+			  const unsigned line[])
+{
+	int r;
+
+	if (m->asks & GP_ASKS_ANYONE && (!m->anyone || m->asks != GP_ASKS_ANYONE))
+		return gp_yaml_fail(y, line[MATCH_ANYONE],
+				    "'anyone: true' must be the only key of 'match'; remove it or "
+				    "the other keys");
+	r = check_path(y, line[MATCH_CGROUP], "cgroup", m->cgroup);
+	if (!r)
+		r = check_path(y, line[MATCH_EXE], "exe", m->exe);
+	if (!r)
+		r = check_glob(y, line[MATCH_COMM], "comm", m->comm);
+	if (!r)
+		r = check_glob(y, line[MATCH_CMDLINE], "cmdline", m->cmdline);
+	if (!r && m->asks & GP_ASKS_ENV)
+		r = check_env(y, line[MATCH_ENV], m);
+	if (!r && gp_glob_least(m->comm) > COMM_MAX)
+		return gp_yaml_fail(y, line[MATCH_COMM],
+				    "'comm' can never match: the kernel truncates names after %u "
+				    "bytes; use 'exe', or * for the rest",
+				    COMM_MAX);
+	return r;
+}
+
+/*
+ * True if every text that matches `narrow` also matches `wide`. Only simple cases are recognised.
+ */
+static bool covers(const char *wide, const char *narrow)
+{
+	char text[sizeof((struct gp_criteria *)NULL)->cmdline];
+	uint32_t steps = STEPS_MAX;
+
+	if (!strcmp(wide, narrow) || !strcmp(wide, "*"))
+		return true;
+	return gp_glob_is_plain(narrow, text) && gp_glob(wide, text, strlen(text), &steps);
+}
+
+static bool env_covers(const struct gp_criteria *wide, const struct gp_criteria *narrow)
+{
+	const char *pattern = wide->env + wide->env_name;
+
+	if (wide->env_name != narrow->env_name ||
+	    memcmp(wide->env, narrow->env, wide->env_name) != 0)
+		return false;
+	if (!*pattern)
+		return true;
+	return narrow->env[narrow->env_name] &&
+	       covers(pattern + 1, narrow->env + narrow->env_name + 1);
+}
+
+/* True if every process that matches `narrow` also matches `wide`. */
+static bool matches_all_of(const struct gp_criteria *wide, const struct gp_criteria *narrow)
+{
+	if (wide->asks == GP_ASKS_ANYONE)
+		return true;
+	if (wide->asks & ~narrow->asks) /* has more criteria */
+		return false;
+	return !(wide->asks & GP_ASKS_USER && wide->user != narrow->user) &&
+	       !(wide->asks & GP_ASKS_GROUP && wide->group != narrow->group) &&
+	       !(wide->asks & GP_ASKS_CGROUP && !covers(wide->cgroup, narrow->cgroup)) &&
+	       !(wide->asks & GP_ASKS_EXE && !covers(wide->exe, narrow->exe)) &&
+	       !(wide->asks & GP_ASKS_COMM && !covers(wide->comm, narrow->comm)) &&
+	       !(wide->asks & GP_ASKS_CMDLINE && !covers(wide->cmdline, narrow->cmdline)) &&
+	       !(wide->asks & GP_ASKS_ENV && !env_covers(wide, narrow));
+}
+
+/* Refuses a rule that can never match. */
+static int check_rule(const struct gp_yaml *y, const struct gp_config *c,
+		      const struct gp_rule *rule, const unsigned line[])
+{
+	int r = check_criteria(y, &rule->match, line);
+
+	for (uint32_t i = 0; !r && i < c->nrules; i++)
+		if (matches_all_of(&c->rule[i].match, &rule->match))
+			return gp_yaml_fail(y, rule->line,
+					    "this rule can never match: the earlier rule on line "
+					    "%u matches all its processes; move this rule before "
+					    "that one, or remove one of them",
+					    c->rule[i].line);
+	return r;
+}
 
 struct rule_entry {
 	struct gp_rule rule;
@@ -20,12 +157,12 @@ static int find_names(const struct gp_yaml *y, struct rule_entry *e)
 	struct gp_criteria *m = &e->rule.match;
 	int r = 0;
 
-	if (e->match_line[GP_MATCH_USER])
-		r = gp_config_find_user(y, e->reading, e->match_line[GP_MATCH_USER], m->user_name,
-					&m->user);
-	if (!r && e->match_line[GP_MATCH_GROUP])
-		r = gp_config_find_group(y, e->reading, e->match_line[GP_MATCH_GROUP],
-					 m->group_name, &m->group);
+	if (e->match_line[MATCH_USER])
+		r = gp_config_find_id(y, e->reading, e->match_line[MATCH_USER], false, m->user_name,
+				      &m->user);
+	if (!r && e->match_line[MATCH_GROUP])
+		r = gp_config_find_id(y, e->reading, e->match_line[MATCH_GROUP], true,
+				      m->group_name, &m->group);
 	return r;
 }
 
@@ -34,25 +171,25 @@ static int read_match(struct gp_yaml *y, void *target)
 	/* clang-format off */
 #define IN(member) AT(struct rule_entry, rule.match.member)
 	static const struct gp_yaml_key keys[] = {
-		[GP_MATCH_USER]    = {"user",    TEXT, IN(user_name)},
-		[GP_MATCH_GROUP]   = {"group",   TEXT, IN(group_name)},
-		[GP_MATCH_CGROUP]  = {"cgroup",  TEXT, IN(cgroup)},
-		[GP_MATCH_EXE]     = {"exe",     TEXT, IN(exe)},
-		[GP_MATCH_COMM]    = {"comm",    TEXT, IN(comm)},
-		[GP_MATCH_CMDLINE] = {"cmdline", TEXT, IN(cmdline)},
-		[GP_MATCH_ENV]     = {"env",     TEXT, IN(env)},
-		[GP_MATCH_ANYONE]  = {"anyone",  BOOL, IN(anyone)},
+		[MATCH_USER]    = {"user",    TEXT, IN(user_name)},
+		[MATCH_GROUP]   = {"group",   TEXT, IN(group_name)},
+		[MATCH_CGROUP]  = {"cgroup",  TEXT, IN(cgroup)},
+		[MATCH_EXE]     = {"exe",     TEXT, IN(exe)},
+		[MATCH_COMM]    = {"comm",    TEXT, IN(comm)},
+		[MATCH_CMDLINE] = {"cmdline", TEXT, IN(cmdline)},
+		[MATCH_ENV]     = {"env",     TEXT, IN(env)},
+		[MATCH_ANYONE]  = {"anyone",  BOOL, IN(anyone)},
 	};
 #undef IN
 	/* clang-format on */
-	static const struct gp_yaml_map map = {"'match'", GP_MATCH_KEYS, keys};
+	static const struct gp_yaml_map map = {"'match'", MATCH_KEYS, keys};
 	struct rule_entry *e = target;
 	unsigned at = gp_yaml_line(y);
 	int r = gp_yaml_read_map(y, &map, e, e->match_line);
 
 	if (r)
 		return r;
-	for (unsigned i = 0; i < GP_MATCH_KEYS; i++)
+	for (unsigned i = 0; i < MATCH_KEYS; i++)
 		if (e->match_line[i])
 			e->rule.match.asks |= 1u << i;
 	e->rule.match.env_name = (uint32_t)strcspn(e->rule.match.env, "=");
@@ -159,7 +296,7 @@ static int read_rule(struct gp_yaml *y, void *target)
 	if (!failed)
 		failed = check_values(y, &e.rule, line);
 	if (!failed)
-		failed = gp_config_check_rule(y, c, &e.rule, e.match_line);
+		failed = check_rule(y, c, &e.rule, e.match_line);
 	if (failed)
 		return failed;
 	if (c->nrules == GP_CONFIG_RULES_MAX)

@@ -66,7 +66,7 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 	if (!line[2])
 		return 0;
 	s->has_group = true;
-	return gp_config_find_group(y, r, line[2], s->group_name, &s->group);
+	return gp_config_find_id(y, r, line[2], true, s->group_name, &s->group);
 }
 
 int gp_config_read_clients(struct gp_yaml *y, void *target)

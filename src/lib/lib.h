@@ -2,16 +2,12 @@
 /*
  * Shared by the parts of the library.
  *
- *   open_devices.c    the devices, opened once for all handles; the lock; release at exit
- *   open.c            handles
- *   process_tasks.c   the tasks of a process, and queues that were split off as tasks
- *   list_queues.c     the queues of a process, snapshots
- *   attachments.c     attached tasks of a handle; holding and releasing them
- *   hold_watch.c      the thread that repeats holds which were lost
+ *   open.c            handles; the devices, opened once for all handles; the lock; release at exit
+ *   list_queues.c     the tasks of a process, queues that were split off, snapshots
+ *   attachments.c     attached tasks of a handle; holding and releasing them; the watching thread
  *   suspend_queues.c  suspend and resume
  *   hold_self.c       the caller's own queues, held from inside
- *   lib_monitor.c     samples over time
- *   analyse.c         statistics of samples
+ *   lib_monitor.c     samples over time and their statistics
  */
 #ifndef GP_LIB_LIB_H
 #define GP_LIB_LIB_H
@@ -61,12 +57,7 @@ struct gp_lib_machine {
 	pthread_t watcher;
 };
 
-/* open_devices.c */
-
-/* Adds the handle; opens the devices for the first handle. Returns 0 or -errno. */
-int gp_lib_machine_join(struct gpreempt *g, struct gp_error *err);
-/* Removes the handle; closes the devices after the last one. */
-void gp_lib_machine_leave(struct gpreempt *g);
+/* open.c */
 
 /* A call into the library. It preserves errno. */
 struct gp_lib_call {
@@ -80,7 +71,7 @@ int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g);
 /* Releases the lock and returns `r`. If `r` is an error, the handle has a sentence for it. */
 int gp_lib_leave(struct gp_lib_call *call, int r);
 
-/* process_tasks.c. The caller of this function and of all below holds machine->lock. */
+/* list_queues.c. The caller of this function and of all below holds machine->lock. */
 
 #define GP_LIB_REFS_MAX 1024
 
@@ -92,8 +83,6 @@ int gp_lib_find_tasks(struct gpreempt *g, struct gp_task_ref **ref);
  * while the whole process is held. */
 int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_task_ref *ref);
 bool gp_lib_is_split(const struct gpreempt *g, unsigned device, uint32_t queue);
-
-/* list_queues.c */
 
 struct gp_lib_queues {
 	unsigned n;
@@ -136,16 +125,14 @@ bool gp_lib_drop_gone(struct gpreempt *g);
 /* Releases and detaches all tasks. */
 void gp_lib_drop_all(struct gpreempt *g);
 
-/* hold_self.c */
-
-/* Releases the program's own queues if this handle holds them. */
-void gp_lib_release_self(struct gpreempt *g);
-
-/* hold_watch.c */
-
 /* Starts the watching thread if it is not running, and wakes it. */
 int gp_lib_watch(struct gp_lib_machine *m);
 /* Stops the thread. The caller must not hold the lock. */
 void gp_lib_stop_watching(struct gp_lib_machine *m);
+
+/* hold_self.c */
+
+/* Releases the program's own queues if this handle holds them. */
+void gp_lib_release_self(struct gpreempt *g);
 
 #endif

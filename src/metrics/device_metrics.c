@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "metrics/page_parts.h"
-#include "metrics/sample.h"
 
 #define AT(member) offsetof(struct gp_engine_stats, member)
 #define ALWAYS     SIZE_MAX /* shown for every device */

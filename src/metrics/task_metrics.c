@@ -5,7 +5,6 @@
  * default and limited in number.
  */
 #include "metrics/page_parts.h"
-#include "metrics/sample.h"
 
 static enum gp_task_state state_of(const struct gp_task_stats *t)
 {
