@@ -62,12 +62,11 @@ TEST(after_the_deadline_the_answer_comes_without_what_is_in_memory)
 TEST(meanwhile_others_are_answered)
 {
 	struct target silent = start_target("silent-words", 0), plain = start_target("plain", 0);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(patient, &fd);
 
-	pool = make_pool(patient, &fd);
 	ask(pool, &silent, 1);
 	for (unsigned i = 2; i < 100; i++) {
 		ask(pool, &plain, i);
@@ -142,12 +141,11 @@ TEST(who_ends_while_he_is_read_is_gone)
 TEST(another_process_with_that_pid_is_not_even_touched)
 {
 	struct target t = start_target("silent-words", 0);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(quick, &fd);
 
-	pool = make_pool(quick, &fd);
 	assert_int_equal(gp_procinfo_ask(pool, t.pid, t.start_time + 1, GP_PROCINFO_ALL, 1), 0);
 	info = wait_for(pool, fd, &token);
 	assert_int_equal(info->gone, -ESRCH);
@@ -163,12 +161,11 @@ TEST(who_is_stuck_is_replaced)
 	struct gp_procinfo_limits one = {.deadline_ns = GP_NS_PER_S, .readers = 1};
 	struct target silent = start_target("silent-words", 0),
 		      plain = start_target("plain", NOBODY);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(one, &fd);
 
-	pool = make_pool(one, &fd);
 	ask(pool, &silent, 1);
 	ask(pool, &plain, 2);
 	info = wait_for(pool, fd, &token);
@@ -191,12 +188,11 @@ TEST(with_too_many_stuck_memory_is_unknown_at_once)
 	struct gp_procinfo_limits few = {.deadline_ns = GP_NS_PER_S, .stuck = 1, .distrust_ns = 1};
 	struct target silent = start_target("silent-words", 0);
 	struct target other = start_target("silent-words", NOBODY);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(few, &fd);
 
-	pool = make_pool(few, &fd);
 	ask(pool, &silent, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
 	assert_int_equal(gp_procinfo_stuck(pool), 1);
@@ -219,12 +215,11 @@ TEST(who_let_us_wait_is_not_read_for_a_while_and_others_are)
 {
 	struct target silent = start_target("silent-words", NOBODY);
 	struct target same = start_target("plain", NOBODY), other = start_target("plain", 0);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(quick, &fd);
 
-	pool = make_pool(quick, &fd);
 	ask(pool, &silent, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
 	let_answer(&silent);
@@ -248,12 +243,11 @@ TEST(who_looks_much_too_late_blames_nobody)
 {
 	struct gp_procinfo_limits brief = {.deadline_ns = GP_NS_PER_S / 4};
 	struct target t = start_target("silent-words", 0);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(brief, &fd);
 
-	pool = make_pool(brief, &fd);
 	ask(pool, &t, 1);
 	usleep(1000000);
 	assert_int_equal(gp_procinfo_take(pool, &info, &token), -EAGAIN);
@@ -268,11 +262,10 @@ TEST(who_looks_much_too_late_blames_nobody)
 TEST(a_pool_ends_while_somebody_is_stuck)
 {
 	struct target t = start_target("silent-words", 0);
-	struct gp_procinfo_pool *pool;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(quick, &fd);
 
-	pool = make_pool(quick, &fd);
 	ask(pool, &t, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
 	gp_procinfo_free(pool); /* one was left behind before */
