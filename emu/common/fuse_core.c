@@ -3,16 +3,25 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static const struct fuse_files *files;
+
+/* The content of a file as it was when the file was opened. */
+struct fuse_text {
+	char *data;
+	size_t length;
+	struct fuse_text *next; /* of those that are still open */
+};
 
 /* Files that are open when the folder is unmounted get no release: the list keeps them reachable,
  * so that they are no leaks. */
 static struct fuse_text *texts;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-struct fuse_text *fuse_text_new(void)
+static struct fuse_text *text_new(void)
 {
 	struct fuse_text *text = calloc(1, sizeof(*text));
 
@@ -25,7 +34,7 @@ struct fuse_text *fuse_text_new(void)
 	return text;
 }
 
-void fuse_text_free(struct fuse_text *text)
+static void text_free(struct fuse_text *text)
 {
 	struct fuse_text **at = &texts;
 
@@ -38,7 +47,7 @@ void fuse_text_free(struct fuse_text *text)
 	free(text);
 }
 
-void fuse_text_reply(fuse_req_t req, const struct fuse_text *text, size_t size, off_t offset)
+static void text_reply(fuse_req_t req, const struct fuse_text *text, size_t size, off_t offset)
 {
 	size_t at = (size_t)offset;
 	char *copy;
@@ -54,31 +63,215 @@ void fuse_text_reply(fuse_req_t req, const struct fuse_text *text, size_t size, 
 	free(copy);
 }
 
-int fuse_core_control(const char *data, size_t size, int (*run)(char *line))
+/* Runs each line until one fails. */
+static int run_lines(const char *data, size_t size)
 {
 	char *copy = strndup(data, size), *rest = copy;
 	int result = copy ? 0 : -ENOMEM;
 
 	while (rest && !result)
-		result = run(strsep(&rest, "\n"));
+		result = files->control(strsep(&rest, "\n"));
 	free(copy);
 	return result;
 }
 
-void fuse_core_reply_write(fuse_req_t req, int result, size_t size)
+static struct stat stat_of(fuse_ino_t ino)
 {
+	return (struct stat){.st_ino = ino, .st_mode = files->mode(ino), .st_nlink = 1};
+}
+
+static bool find_child(fuse_ino_t folder, const char *name, fuse_ino_t *child)
+{
+	bool found = false;
+	char other[64];
+
+	files->lock();
+	for (uint32_t i = 0; !found && files->child(folder, i, child, other); i++)
+		found = !strcmp(other, name);
+	files->unlock();
+	return found;
+}
+
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param entry = {.attr_timeout = files->keep_s,
+					 .entry_timeout = files->keep_s};
+
+	if (!find_child(parent, name, &entry.ino)) {
+		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	entry.attr = stat_of(entry.ino);
+	fuse_reply_entry(req, &entry);
+}
+
+static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct stat st = stat_of(ino);
+
+	(void)fi;
+	fuse_reply_attr(req, &st, files->keep_s);
+}
+
+/* For O_TRUNC, as a shell opens files. */
+static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		       struct fuse_file_info *fi)
+{
+	(void)attr;
+	(void)to_set;
+	on_getattr(req, ino, fi);
+}
+
+static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *fi)
+{
+	char buffer[4096], name[64];
+	size_t used = 0;
+	fuse_ino_t child;
+
+	(void)fi;
+	if (size > sizeof(buffer))
+		size = sizeof(buffer);
+	files->lock();
+	for (uint32_t i = (uint32_t)offset; files->child(ino, i, &child, name); i++) {
+		struct stat st = stat_of(child);
+		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, i + 1);
+
+		if (need > size - used)
+			break;
+		used += need;
+	}
+	files->unlock();
+	fuse_reply_buf(req, buffer, used);
+}
+
+static int open_text(fuse_ino_t ino, void **handle)
+{
+	struct fuse_text *text = text_new();
+	FILE *out = text ? open_memstream(&text->data, &text->length) : NULL;
+	bool there = false;
+
+	if (out) {
+		files->lock();
+		there = files->print(ino, out);
+		files->unlock();
+		fclose(out);
+	}
+	if (!there) {
+		if (text)
+			text_free(text);
+		return out ? -ENOENT : -ENOMEM;
+	}
+	*handle = text;
+	return 0;
+}
+
+static int open_handle(fuse_ino_t ino, pid_t thread, void **handle)
+{
+	*handle = NULL;
+	switch (files->kind(ino)) {
+	case FUSE_DEVICE: return files->open_device(thread, handle);
+	case FUSE_TEXT: return open_text(ino, handle);
+	default: return 0;
+	}
+}
+
+static void close_handle(fuse_ino_t ino, void *handle)
+{
+	if (handle && files->kind(ino) == FUSE_DEVICE)
+		files->close_device(handle);
+	else if (handle)
+		text_free(handle);
+}
+
+static void *handle_of(const struct fuse_file_info *fi)
+{
+	return (void *)(uintptr_t)fi->fh;
+}
+
+static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	void *handle;
+	int error = open_handle(ino, fuse_req_ctx(req)->pid, &handle);
+
+	if (error) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	fi->direct_io = 1;
+	fi->fh = (uint64_t)(uintptr_t)handle;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		close_handle(ino, handle); /* the opener was interrupted: no release will come */
+}
+
+static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	close_handle(ino, handle_of(fi));
+	fuse_reply_err(req, 0);
+}
+
+static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		    struct fuse_file_info *fi)
+{
+	if (files->kind(ino) == FUSE_TEXT)
+		text_reply(req, handle_of(fi), size, offset);
+	else
+		fuse_reply_err(req, EINVAL);
+}
+
+static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
+		     struct fuse_file_info *fi)
+{
+	enum fuse_kind kind = files->kind(ino);
+	int result = -EINVAL;
+
+	if (kind == FUSE_CONTROL)
+		result = run_lines(data, size);
+	else if (kind == FUSE_DEVICE && files->write_device)
+		result = files->write_device(req, handle_of(fi), size, offset);
 	if (result)
 		fuse_reply_err(req, -result);
 	else
 		fuse_reply_write(req, size);
 }
 
-void fuse_core_ready(void *data, struct fuse_conn_info *conn)
+static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
+		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		     size_t out_size)
+{
+	(void)flags;
+	if (files->kind(ino) == FUSE_DEVICE)
+		files->ioctl(req, handle_of(fi), cmd, arg, in, in_size, out_size);
+	else
+		fuse_reply_err(req, ENOTTY);
+}
+
+static void on_init(void *data, struct fuse_conn_info *conn)
 {
 	(void)data;
 	(void)conn;
 	puts("ready");
 	fflush(stdout);
+}
+
+struct fuse_session *fuse_core_folder(char *program, const char *name,
+				      const struct fuse_files *folder)
+{
+	static const struct fuse_lowlevel_ops operations = {
+		.init = on_init,
+		.lookup = on_lookup,
+		.getattr = on_getattr,
+		.setattr = on_setattr,
+		.readdir = on_readdir,
+		.open = on_open,
+		.release = on_release,
+		.read = on_read,
+		.write = on_write,
+		.ioctl = on_ioctl,
+	};
+
+	files = folder;
+	return fuse_core_session(program, name, &operations);
 }
 
 struct fuse_session *fuse_core_session(char *program, const char *name,

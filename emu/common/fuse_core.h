@@ -1,36 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FUSE code that both emulators use: text files, the file `control`, and the session's loop. */
+/* FUSE code that both emulators use: a folder with texts, a device and the file `control`. */
 #ifndef EMU_COMMON_FUSE_CORE_H
 #define EMU_COMMON_FUSE_CORE_H
 
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
 
-/* The content of a file as it was when the file was opened. */
-struct fuse_text {
-	char *data;
-	size_t length;
-	struct fuse_text *next; /* of those that are still open */
+enum fuse_kind { FUSE_FOLDER, FUSE_TEXT, FUSE_CONTROL, FUSE_DEVICE };
+
+/*
+ * The folder of an emulator. Inode numbers are its own; that of the root is FUSE_ROOT_ID.
+ * A text has the content that it had when it was opened. `child` and `print` are called between
+ * lock() and unlock().
+ */
+struct fuse_files {
+	double keep_s; /* how long the kernel may keep names and attributes */
+	enum fuse_kind (*kind)(fuse_ino_t ino);
+	mode_t (*mode)(fuse_ino_t ino);
+	/* The place-th child of a folder; false: there are no more. */
+	bool (*child)(fuse_ino_t folder, uint32_t place, fuse_ino_t *child, char name[64]);
+	bool (*print)(fuse_ino_t ino, FILE *out);        /* false: the file is gone */
+	int (*open_device)(pid_t thread, void **handle); /* 0 or -errno */
+	void (*close_device)(void *handle);
+	/* What is written to the device, 0 or -errno; NULL: nothing can be. */
+	int (*write_device)(fuse_req_t req, void *handle, size_t size, off_t offset);
+	void (*ioctl)(fuse_req_t req, void *handle, unsigned int cmd, void *arg, const void *in,
+		      size_t in_size, size_t out_size); /* of the device */
+	int (*control)(char *line);                     /* one line of a control file */
+	void (*lock)(void);
+	void (*unlock)(void);
 };
-
-/* A text without content; NULL: no memory. fuse_text_free() also frees `data`. */
-struct fuse_text *fuse_text_new(void);
-void fuse_text_free(struct fuse_text *text);
-void fuse_text_reply(fuse_req_t req, const struct fuse_text *text, size_t size, off_t offset);
-
-/* Gives each line to `run` until one returns an error. Returns that error (-errno) or 0. */
-int fuse_core_control(const char *data, size_t size, int (*run)(char *line));
-
-/* Replies with the number of bytes written, or with the error (-errno). */
-void fuse_core_reply_write(fuse_req_t req, int result, size_t size);
-
-/* Operation `init`: prints `ready`. */
-void fuse_core_ready(void *data, struct fuse_conn_info *conn);
 
 /* Creates a session with the mount's name; NULL: libfuse has printed why. */
 struct fuse_session *fuse_core_session(char *program, const char *name,
 				       const struct fuse_lowlevel_ops *operations);
+/* The same for an emulator's folder. It prints `ready` when it is mounted. */
+struct fuse_session *fuse_core_folder(char *program, const char *name,
+				      const struct fuse_files *files);
 /* Serves requests with up to 512 threads, because many calls may wait. Returns when unmounted. */
 int fuse_core_serve(struct fuse_session *session);
 

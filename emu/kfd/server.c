@@ -107,78 +107,35 @@ int call_wait(struct call *call, bool (*is_so)(const void *arg), const void *arg
 	return result;
 }
 
-static struct stat node_stat(struct node node)
+static enum fuse_kind kind_of(fuse_ino_t ino)
 {
-	return (struct stat){.st_ino = node_ino(node), .st_mode = node_mode(node), .st_nlink = 1};
+	struct node node = node_of(ino);
+
+	if (node_is_folder(node))
+		return FUSE_FOLDER;
+	return node.kind == NODE_KFD       ? FUSE_DEVICE
+	       : node.kind == NODE_CONTROL ? FUSE_CONTROL
+					   : FUSE_TEXT;
 }
 
-static bool find_child(struct node folder, const char *name, struct node *child)
+static mode_t mode_of(fuse_ino_t ino)
 {
-	char found[64];
-
-	for (uint32_t i = 0; node_child(folder, i, child, found); i++)
-		if (!strcmp(found, name))
-			return true;
-	return false;
+	return node_mode(node_of(ino));
 }
 
-/* Nothing is kept by the kernel: processes and queues come and go. */
-static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+static bool child_of(fuse_ino_t folder, uint32_t place, fuse_ino_t *ino, char name[64])
 {
-	struct fuse_entry_param entry = {0};
 	struct node child;
-	bool found;
 
-	kfd_lock();
-	found = find_child(node_of(parent), name, &child);
-	kfd_unlock();
-	if (!found) {
-		fuse_reply_err(req, ENOENT);
-		return;
-	}
-	entry.ino = node_ino(child);
-	entry.attr = node_stat(child);
-	fuse_reply_entry(req, &entry);
+	if (!node_child(node_of(folder), place, &child, name))
+		return false;
+	*ino = node_ino(child);
+	return true;
 }
 
-static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static bool print_text(fuse_ino_t ino, FILE *out)
 {
-	struct stat st = node_stat(node_of(ino));
-
-	(void)fi;
-	fuse_reply_attr(req, &st, 0);
-}
-
-/* For O_TRUNC, as a shell opens files. */
-static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-		       struct fuse_file_info *fi)
-{
-	(void)attr;
-	(void)to_set;
-	on_getattr(req, ino, fi);
-}
-
-static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *fi)
-{
-	struct node folder = node_of(ino), child;
-	char buffer[4096], name[64];
-	size_t used = 0;
-
-	(void)fi;
-	if (size > sizeof(buffer))
-		size = sizeof(buffer);
-	kfd_lock();
-	for (uint32_t i = (uint32_t)offset; node_child(folder, i, &child, name); i++) {
-		struct stat st = node_stat(child);
-		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, i + 1);
-
-		if (need > size - used)
-			break;
-		used += need;
-	}
-	kfd_unlock();
-	fuse_reply_buf(req, buffer, used);
+	return node_print(node_of(ino), out);
 }
 
 static pid_t process_of(pid_t thread)
@@ -210,85 +167,16 @@ static int open_device(pid_t thread, void **handle)
 	return 0;
 }
 
-static int open_text(struct node node, void **handle)
+static void close_device(void *handle)
 {
-	struct fuse_text *text = fuse_text_new();
-	FILE *out = text ? open_memstream(&text->data, &text->length) : NULL;
-	bool there = false;
-
-	if (out) {
-		kfd_lock();
-		there = node_print(node, out);
-		kfd_unlock();
-		fclose(out);
-	}
-	if (!there) {
-		if (text)
-			fuse_text_free(text);
-		return out ? -ENOENT : -ENOMEM;
-	}
-	*handle = text;
-	return 0;
-}
-
-static void close_handle(struct node node, void *handle)
-{
-	if (!handle)
-		return;
-	if (node.kind != NODE_KFD) {
-		fuse_text_free(handle);
-		return;
-	}
 	kfd_lock();
 	process_put(((struct file *)handle)->process);
 	kfd_unlock();
 	free(handle);
 }
 
-static int open_handle(struct node node, pid_t thread, void **handle)
+static struct call call_of(fuse_req_t req, struct file *file)
 {
-	*handle = NULL;
-	if (node.kind == NODE_CONTROL)
-		return 0;
-	return node.kind == NODE_KFD ? open_device(thread, handle) : open_text(node, handle);
-}
-
-static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct node node = node_of(ino);
-	void *handle;
-	int error = open_handle(node, fuse_req_ctx(req)->pid, &handle);
-
-	if (error) {
-		fuse_reply_err(req, -error);
-		return;
-	}
-	fi->direct_io = 1;
-	fi->fh = (uint64_t)(uintptr_t)handle;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		close_handle(node, handle); /* the opener was interrupted: no release will come */
-}
-
-static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	close_handle(node_of(ino), (void *)(uintptr_t)fi->fh);
-	fuse_reply_err(req, 0);
-}
-
-static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		    struct fuse_file_info *fi)
-{
-	enum node_kind kind = node_of(ino).kind;
-
-	if (kind == NODE_KFD || kind == NODE_CONTROL)
-		fuse_reply_err(req, EINVAL);
-	else
-		fuse_text_reply(req, (const struct fuse_text *)(uintptr_t)fi->fh, size, offset);
-}
-
-static struct call call_of(fuse_req_t req, const struct fuse_file_info *fi)
-{
-	struct file *file = (struct file *)(uintptr_t)fi->fh;
 	pid_t thread = fuse_req_ctx(req)->pid;
 
 	return (struct call){.req = req,
@@ -299,10 +187,9 @@ static struct call call_of(fuse_req_t req, const struct fuse_file_info *fi)
 }
 
 /* A doorbell: the queue's write index, written where CREATE_QUEUE said. */
-static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_t size,
-			  off_t offset)
+static int write_doorbell(fuse_req_t req, void *handle, size_t size, off_t offset)
 {
-	struct call call = call_of(req, fi);
+	struct call call = call_of(req, handle);
 	int result;
 
 	if (size != 8)
@@ -312,19 +199,6 @@ static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_
 	count_add("doorbells", 1);
 	kfd_unlock();
 	return result;
-}
-
-static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
-		     struct fuse_file_info *fi)
-{
-	enum node_kind kind = node_of(ino).kind;
-	int result = -EINVAL;
-
-	if (kind == NODE_KFD)
-		result = write_doorbell(req, fi, size, offset);
-	else if (kind == NODE_CONTROL)
-		result = fuse_core_control(data, size, control_line);
-	fuse_core_reply_write(req, result, size);
 }
 
 /*
@@ -355,39 +229,33 @@ static void reply(const struct call *call, unsigned int cmd, uint64_t arg, int r
 	fuse_reply_ioctl(call->req, result, data, fuse_copies ? _IOC_SIZE(cmd) : 0);
 }
 
-static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
-		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-		     size_t out_size)
+static void run_ioctl(fuse_req_t req, void *handle, unsigned int cmd, void *arg, const void *in,
+		      size_t in_size, size_t out_size)
 {
 	uint64_t data[MAX_ARGUMENT / 8] = {0}, address = (uint64_t)(uintptr_t)arg;
-	struct call call;
-	int result;
+	struct call call = call_of(req, handle);
+	int result = copy_in(&call, cmd, address, in, data);
 
-	(void)flags;
 	(void)in_size;
 	(void)out_size;
-	if (node_of(ino).kind != NODE_KFD) {
-		fuse_reply_err(req, ENOTTY);
-		return;
-	}
-	call = call_of(req, fi);
-	result = copy_in(&call, cmd, address, in, data);
 	if (!result)
 		result = ioctl_run(&call, cmd, data);
 	reply(&call, cmd, address, result, in, data);
 }
 
-static const struct fuse_lowlevel_ops operations = {
-	.init = fuse_core_ready,
-	.lookup = on_lookup,
-	.getattr = on_getattr,
-	.setattr = on_setattr,
-	.readdir = on_readdir,
-	.open = on_open,
-	.release = on_release,
-	.read = on_read,
-	.write = on_write,
-	.ioctl = on_ioctl,
+/* Nothing is kept by the kernel: processes and queues come and go. */
+static const struct fuse_files folder = {
+	.kind = kind_of,
+	.mode = mode_of,
+	.child = child_of,
+	.print = print_text,
+	.open_device = open_device,
+	.close_device = close_device,
+	.write_device = write_doorbell,
+	.ioctl = run_ioctl,
+	.control = control_line,
+	.lock = kfd_lock,
+	.unlock = kfd_unlock,
 };
 
 static const char *mountpoint;
@@ -546,7 +414,7 @@ int main(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
 		return 2;
-	kfd.session = fuse_core_session(argv[0], "kfd-emu", &operations);
+	kfd.session = fuse_core_folder(argv[0], "kfd-emu", &folder);
 	if (!kfd.session || fuse_session_mount(kfd.session, mountpoint))
 		return 1;
 	if (start_threads(&signals, &waiter))

@@ -220,8 +220,8 @@ void count_call(uint32_t cmd); /* under rm_lock, as all of these */
 void count_refusal(enum refusal refusal);
 void count_reset(void);
 
-/* The text of a file; the caller frees it. NULL: no memory. */
-char *state_json(size_t *length);
-char *state_counts(size_t *length);
+/* The files `state` and `counts`. */
+void state_print(FILE *out);
+void counts_print(FILE *out);
 
 #endif

@@ -46,138 +46,55 @@ static const struct {
 	[INO_CONTROL] = {"control", S_IFREG | 0600},
 };
 
-static struct stat node_stat(fuse_ino_t ino)
+static enum fuse_kind kind_of(fuse_ino_t ino)
 {
-	return (struct stat){.st_ino = ino, .st_mode = nodes[ino].mode, .st_nlink = 1};
-}
-
-static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	(void)parent;
-	for (fuse_ino_t ino = INO_CTL; ino < INO_END; ino++)
-		if (!strcmp(name, nodes[ino].name)) {
-			struct fuse_entry_param entry = {.ino = ino,
-							 .attr = node_stat(ino),
-							 .attr_timeout = 60,
-							 .entry_timeout = 60};
-
-			fuse_reply_entry(req, &entry);
-			return;
-		}
-	fuse_reply_err(req, ENOENT);
-}
-
-static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct stat st = node_stat(ino < INO_END ? ino : INO_ROOT);
-
-	(void)fi;
-	fuse_reply_attr(req, &st, 60);
-}
-
-/* For O_TRUNC, as a shell opens files. */
-static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-		       struct fuse_file_info *fi)
-{
-	(void)attr;
-	(void)to_set;
-	on_getattr(req, ino, fi);
-}
-
-static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *fi)
-{
-	char buffer[1024];
-	size_t used = 0;
-
-	(void)ino;
-	(void)fi;
-	if (size > sizeof(buffer))
-		size = sizeof(buffer);
-	for (fuse_ino_t i = (fuse_ino_t)offset + INO_ROOT; i < INO_END; i++) {
-		struct stat st = node_stat(i);
-		size_t need = fuse_add_direntry(req, buffer + used, size - used, nodes[i].name, &st,
-						(off_t)i);
-
-		if (need > size - used)
-			break;
-		used += need;
-	}
-	fuse_reply_buf(req, buffer, used);
-}
-
-static struct fuse_text *text_open(fuse_ino_t ino)
-{
-	struct fuse_text *text = fuse_text_new();
-
-	if (text)
-		text->data =
-			ino == INO_STATE ? state_json(&text->length) : state_counts(&text->length);
-	return text;
-}
-
-static void *handle_open(fuse_ino_t ino)
-{
-	void *file;
-
-	if (ino != INO_CTL)
-		return text_open(ino);
-	rm_lock();
-	file = file_open();
-	rm_unlock();
-	return file;
-}
-
-static void handle_close(fuse_ino_t ino, uint64_t handle)
-{
-	void *file = (void *)(uintptr_t)handle;
-
-	if (ino == INO_STATE || ino == INO_COUNTS) {
-		fuse_text_free(file);
-	} else if (ino == INO_CTL) {
-		rm_lock();
-		file_close(file);
-		rm_unlock();
+	switch (ino) {
+	case INO_CTL: return FUSE_DEVICE;
+	case INO_CONTROL: return FUSE_CONTROL;
+	case INO_STATE:
+	case INO_COUNTS: return FUSE_TEXT;
+	default: return FUSE_FOLDER;
 	}
 }
 
-static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static mode_t mode_of(fuse_ino_t ino)
 {
-	fi->direct_io = 1;
-	if (ino != INO_CONTROL) {
-		fi->fh = (uint64_t)(uintptr_t)handle_open(ino);
-		if (!fi->fh) {
-			fuse_reply_err(req, ENOMEM);
-			return;
-		}
-	}
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		handle_close(ino, fi->fh); /* the opener was interrupted: no release will come */
+	return nodes[ino < INO_END ? ino : INO_ROOT].mode;
 }
 
-static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static bool child_of(fuse_ino_t folder, uint32_t place, fuse_ino_t *ino, char name[64])
 {
-	handle_close(ino, fi->fh);
-	fuse_reply_err(req, 0);
+	(void)folder; /* there is one */
+	*ino = INO_CTL + place;
+	if (*ino >= INO_END)
+		return false;
+	snprintf(name, 64, "%s", nodes[*ino].name);
+	return true;
 }
 
-static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		    struct fuse_file_info *fi)
+static bool print_text(fuse_ino_t ino, FILE *out)
 {
-	if (ino != INO_STATE && ino != INO_COUNTS)
-		fuse_reply_err(req, EINVAL);
+	if (ino == INO_STATE)
+		state_print(out);
 	else
-		fuse_text_reply(req, (const struct fuse_text *)(uintptr_t)fi->fh, size, offset);
+		counts_print(out);
+	return true;
 }
 
-static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
-		     struct fuse_file_info *fi)
+static int open_device(pid_t thread, void **handle)
 {
-	int result = ino == INO_CONTROL ? fuse_core_control(data, size, control_line) : -EINVAL;
+	(void)thread;
+	rm_lock();
+	*handle = file_open();
+	rm_unlock();
+	return *handle ? 0 : -ENOMEM;
+}
 
-	(void)offset;
-	(void)fi;
-	fuse_core_reply_write(req, result, size);
+static void close_device(void *handle)
+{
+	rm_lock();
+	file_close(handle);
+	rm_unlock();
 }
 
 /* The process of a thread; they differ where a thread other than the first one calls. */
@@ -198,14 +115,12 @@ static pid_t thread_group(pid_t thread)
 	return pid;
 }
 
-static struct caller caller_of(fuse_req_t req, const struct fuse_file_info *fi)
+static struct caller caller_of(fuse_req_t req, void *handle)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
-	return (struct caller){.file = (struct file *)(uintptr_t)fi->fh,
-			       .thread = ctx->pid,
-			       .pid = thread_group(ctx->pid),
-			       .uid = ctx->uid};
+	return (struct caller){
+		.file = handle, .thread = ctx->pid, .pid = thread_group(ctx->pid), .uid = ctx->uid};
 }
 
 static bool reply_fault(fuse_req_t req, const struct fault *fault, uint32_t *status)
@@ -332,19 +247,12 @@ static void ioctl_rm(fuse_req_t req, const struct caller *caller, unsigned int c
 		refuse_ioctl(req);
 }
 
-static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
-		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
-		     size_t out_size)
+static void run_ioctl(fuse_req_t req, void *handle, unsigned int cmd, void *arg, const void *in,
+		      size_t in_size, size_t out_size)
 {
-	struct caller caller;
+	struct caller caller = caller_of(req, handle);
 
 	(void)arg;
-	(void)flags;
-	if (ino != INO_CTL) {
-		fuse_reply_err(req, ENOTTY);
-		return;
-	}
-	caller = caller_of(req, fi);
 	if (is_emu_ioctl(cmd))
 		ioctl_emu(req, &caller, cmd, in);
 	else if (in_size == _IOC_SIZE(cmd) && out_size == _IOC_SIZE(cmd))
@@ -353,17 +261,18 @@ static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg
 		refuse_ioctl(req);
 }
 
-static const struct fuse_lowlevel_ops operations = {
-	.init = fuse_core_ready,
-	.lookup = on_lookup,
-	.getattr = on_getattr,
-	.setattr = on_setattr,
-	.readdir = on_readdir,
-	.open = on_open,
-	.release = on_release,
-	.read = on_read,
-	.write = on_write,
-	.ioctl = on_ioctl,
+static const struct fuse_files folder = {
+	.keep_s = 60,
+	.kind = kind_of,
+	.mode = mode_of,
+	.child = child_of,
+	.print = print_text,
+	.open_device = open_device,
+	.close_device = close_device,
+	.ioctl = run_ioctl,
+	.control = control_line,
+	.lock = rm_lock,
+	.unlock = rm_unlock,
 };
 
 static struct env {
@@ -447,7 +356,7 @@ int main(int argc, char **argv)
 		pthread_mutex_init(&rm.firmware[i], NULL);
 	if (env.h200)
 		control_h200();
-	session = fuse_core_session(argv[0], "rm-emu", &operations);
+	session = fuse_core_folder(argv[0], "rm-emu", &folder);
 	if (!session || fuse_set_signal_handlers(session))
 		return 1;
 	if (fuse_session_mount(session, env.mountpoint)) {

@@ -74,18 +74,9 @@ static void print_counts(FILE *out, const char *format, const char *separator)
 		fprintf(out, format, separator, refusal_names[i], refusals[i]);
 }
 
-char *state_counts(size_t *length)
+void counts_print(FILE *out)
 {
-	char *text = NULL;
-	FILE *out = open_memstream(&text, length);
-
-	if (!out)
-		return NULL;
-	rm_lock();
 	print_counts(out, "%s%s %lu\n", "");
-	rm_unlock();
-	fclose(out);
-	return text;
 }
 
 static const char *yes_no(bool value)
@@ -166,7 +157,7 @@ static void print_gpu(FILE *out, const struct gpu *gpu)
 		gpu->runlist[0].switches);
 }
 
-static void print_state(FILE *out)
+void state_print(FILE *out)
 {
 	uint64_t memory = 0;
 	const char *comma = "";
@@ -187,18 +178,4 @@ static void print_state(FILE *out)
 		print_client(out, c);
 	}
 	fputs("]}\n", out);
-}
-
-char *state_json(size_t *length)
-{
-	char *text = NULL;
-	FILE *out = open_memstream(&text, length);
-
-	if (!out)
-		return NULL;
-	rm_lock();
-	print_state(out);
-	rm_unlock();
-	fclose(out);
-	return text;
 }

@@ -82,6 +82,6 @@ void target_kill(struct target *t)
 	if (!t->pid)
 		return;
 	kill(t->pid, SIGKILL);
-	waitpid(t->pid, NULL, 0);
+	assert_int_equal(waitpid(t->pid, NULL, 0), t->pid);
 	target_forget(t);
 }

@@ -242,10 +242,9 @@ AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250)
 AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250, navi31)
 {
 	struct target *t = aw_target_with(w, 60);
-	uint64_t calls;
 	struct debugger d = attached_to(t->pid);
+	uint64_t calls = kfd_emu_count(&w->emu, "suspend_queues");
 
-	calls = kfd_emu_count(&w->emu, "suspend_queues");
 	assert_int_equal(suspend(&d), 60);
 	assert_int_equal(kfd_emu_count(&w->emu, "suspend_queues"), calls + 1);
 	assert_int_equal(aw_process(w, t->pid, "suspended_count"), 60);
@@ -447,9 +446,8 @@ AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250, mi250_old)
 {
 	struct target *t = aw_target_with(w, 2);
 	struct debugger d = be_debugger();
-	unsigned files;
+	unsigned files = test_open_files(getpid());
 
-	files = test_open_files(getpid());
 	for (int i = 0; i < 50; i++) {
 		must_attach(&d, t->pid);
 		assert_int_equal(suspend(&d), 2);

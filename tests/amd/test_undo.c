@@ -133,9 +133,9 @@ AMD_TEST(what_another_traces_is_left_alone)
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {.pid = load->pid, .start_time = gp_process_start_time(load->pid)};
 	struct gp_error err = {0};
-	pid_t other, debugger;
+	pid_t debugger;
+	pid_t other = fork();
 
-	other = fork();
 	if (!other)
 		for (;;)
 			pause();

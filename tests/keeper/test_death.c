@@ -59,9 +59,8 @@ KEEPER_TEST(an_orderly_end_is_not_a_death)
 {
 	int held = kw_held(w, NULL);
 	struct gp_undo_scheduler guard;
-	uint64_t epoch;
+	uint64_t epoch = gp_undo_epoch(w->undo);
 
-	epoch = gp_undo_epoch(w->undo);
 	kill(w->scheduler.pid, SIGTERM);
 	assert_int_equal(kw_wait_end(&w->scheduler), 0);
 	assert_false(kw_is_held(w, held));
@@ -75,9 +74,8 @@ KEEPER_TEST(an_orderly_end_is_not_a_death)
 KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 {
 	int held = kw_held(w, NULL);
-	uint64_t epoch;
+	uint64_t epoch = gp_undo_epoch(w->undo);
 
-	epoch = gp_undo_epoch(w->undo);
 	kw_kill(&w->keeper);
 	kw_start_keeper(w, NULL);
 	emulator_sleep_ms(1000);

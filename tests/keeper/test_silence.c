@@ -74,9 +74,8 @@ KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
 	int held = kw_held(w, "3");
-	uint64_t epoch;
+	uint64_t epoch = gp_undo_epoch(w->undo);
 
-	epoch = gp_undo_epoch(w->undo);
 	for (int i = 0; i < 2; i++) {
 		kill(w->keeper.pid, SIGSTOP);
 		kw_stop_scheduler(w);

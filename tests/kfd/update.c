@@ -58,10 +58,9 @@ KFD_CASE(update_with_another_ring, "1.3", NEEDS_GPU, "EFAULT runs")
 
 KFD_CASE(update_stops_and_starts, "1.3", NEEDS_GPU, "0 stands 0 right 0 stands 0 right")
 {
-	uint64_t ring;
 	long id = must("queue", make_queue(AQL));
+	uint64_t ring = (uint64_t)ring_address(id);
 
-	ring = (uint64_t)ring_address(id);
 	say_answer(update((uint32_t)id, ring, RING_SIZE, 0, 7));
 	say_whether_it_runs(id);
 	say_answer(update((uint32_t)id, ring, RING_SIZE, 100, 7));

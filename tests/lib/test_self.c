@@ -248,11 +248,10 @@ SELF_TEST_ON(which_xcc_a_pm4_queue_uses_is_not_known, mi300x)
 SELF_TEST_ON(beside_a_debugger, mi250, navi31)
 {
 	uint64_t sessions;
-	pid_t holder;
 	int in;
 	struct gpreempt *g = open_with_queues(2);
+	pid_t holder = lw_start_holder(getpid(), "wait", &in);
 
-	holder = lw_start_holder(getpid(), "wait", &in);
 	assert_int_equal(kfd_emu_process_sum(&emu, getpid(), "suspended"), 2);
 	sessions = kfd_emu_count(&emu, "enable");
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);

@@ -96,11 +96,10 @@ GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 
 GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
-	pid_t pid;
 	struct emu_load *load = gw_load(w);
 	struct gp_action a = {.handle = gw_attach(w, load->pid), .slice_us = 1};
+	pid_t pid = gw_kill(load);
 
-	pid = gw_kill(load);
 	TEST_WAIT(!gw_sees(w, pid, NULL));
 	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
 	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), &a, 1), 0);
@@ -133,10 +132,10 @@ GPU_TEST(keys_are_not_used_again)
 GPU_TEST(a_task_is_attached_once)
 {
 	struct gp_seen seen;
-	uint32_t handle, again;
+	uint32_t again;
 	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
 
-	handle = gw_attach(w, load->pid);
 	assert_true(gw_sees(w, load->pid, &seen));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &again), -EBUSY);
 	gp_gpu_detach(w->gpu, handle);

@@ -77,10 +77,9 @@ static void hold_it(void *answer, const void *arg)
 
 GPU_TEST(anothers_process_is_refused_in_a_sentence)
 {
-	struct answer a;
 	struct emu_load *load = gw_load(w);
+	struct answer a = as_nobody(find_it, load->pid);
 
-	a = as_nobody(find_it, load->pid);
 	assert_true(a.code == -EPERM || a.code == -EACCES);
 	assert_non_null(strstr(a.text, "belongs to user 0"));
 	assert_int_equal(a.other, 0); /* nor is it in the list */
@@ -92,10 +91,9 @@ GPU_TEST(anothers_process_is_refused_in_a_sentence)
 
 GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 {
-	struct answer a;
 	struct emu_load *load = gw_load(w, "--drop-to", NOBODY);
+	struct answer a = as_nobody(hold_it, load->pid);
 
-	a = as_nobody(hold_it, load->pid);
 	if (a.code) {
 		assert_non_null(strstr(a.text, "Yama"));
 	} else {

@@ -107,10 +107,9 @@ GPU_TEST(putting_a_process_back_takes_few_calls)
 
 GPU_TEST(a_replay_can_be_repeated)
 {
-	struct gp_undo undo;
 	struct emu_load *load = gw_load(w);
+	struct gp_undo undo = kill_a_scheduler(load->pid, 3000);
 
-	undo = kill_a_scheduler(load->pid, 3000);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 		is_as_cuda_left_it(w, load->pid, 1);
@@ -168,11 +167,10 @@ GPU_TEST(each_group_gets_its_own_slice_back)
 
 GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 {
-	struct gp_undo undo;
 	struct emu_load *load = gw_load(w, "--contexts", "24");
 	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = record_of(w, handle);
 
-	undo = record_of(w, handle);
 	gw_slice_and_hold(w, handle);
 	assert_int_equal(emu_groups_held(&w->emu, load->pid), 24);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
@@ -249,10 +247,9 @@ GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 GPU_TEST(a_record_of_a_process_that_ended_says_so)
 {
 	struct gp_error err = {0};
-	struct gp_undo undo;
 	struct emu_load *load = gw_load(w);
+	struct gp_undo undo = record_of(w, gw_attach(w, load->pid));
 
-	undo = record_of(w, gw_attach(w, load->pid));
 	kill(load->pid, SIGKILL);
 	TEST_WAIT(!gw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL),
@@ -264,11 +261,10 @@ GPU_TEST(a_record_of_a_process_that_ended_says_so)
 
 GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 {
-	struct gp_undo undo;
 	struct emu_load *load = gw_load(w);
 	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = record_of(w, handle);
 
-	undo = record_of(w, handle);
 	gw_slice_and_hold(w, handle);
 	undo.start_time--;
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ESRCH);
@@ -343,11 +339,10 @@ GPU_TEST(a_replay_without_effect_is_a_failure)
 GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 {
 	struct gp_error err = {0};
-	struct gp_undo undo;
 	struct emu_load *load = gw_load(w, "--contexts", "3");
 	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = record_of(w, handle);
 
-	undo = record_of(w, handle);
 	gw_slice_and_hold(w, handle);
 	gw_settled(w, handle);
 	emu_control(&w->emu, "fault set_timeslice 0x65 1");

@@ -96,12 +96,11 @@ struct gp_procinfo *wait_for(struct gp_procinfo_pool *pool, int fd, uint64_t *to
 
 struct gp_procinfo *info_of(pid_t pid, uint64_t start_time, uint32_t want)
 {
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *info;
 	uint64_t token = 0;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(patient, &fd);
 
-	pool = make_pool(patient, &fd);
 	assert_int_equal(gp_procinfo_ask(pool, pid, start_time, want, 99), 0);
 	info = wait_for(pool, fd, &token);
 	assert_int_equal(token, 99);

@@ -185,12 +185,11 @@ TEST(every_question_has_exactly_one_answer)
 	enum { QUESTIONS = 5000 };
 	static unsigned char answered[QUESTIONS];
 	struct target t = start_target("plain", 0);
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *f;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(patient, &fd);
 
-	pool = make_pool(patient, &fd);
 	assert_false(is_readable(fd, 0));
 	assert_int_equal(gp_procinfo_take(pool, &f, &token), -EAGAIN);
 	for (unsigned i = 0; i < QUESTIONS; i++)
@@ -212,12 +211,11 @@ TEST(every_question_has_exactly_one_answer)
 TEST(too_many_questions_are_refused_until_answers_are_taken)
 {
 	struct gp_procinfo_limits limits = {.questions = 3};
-	struct gp_procinfo_pool *pool;
 	struct gp_procinfo *f;
 	uint64_t token;
 	int fd;
+	struct gp_procinfo_pool *pool = make_pool(limits, &fd);
 
-	pool = make_pool(limits, &fd);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, i), 0);
 	assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, 3), -EAGAIN);

@@ -202,9 +202,8 @@ LIAR_TEST(a_run_time_that_falls_is_not_believed)
 	struct gp_simgpu_state *s;
 	struct gp_gpu *gpu;
 	uint32_t handle = UINT32_MAX;
-	int fd;
+	int fd = make_state(LIE_NONE, 0);
 
-	fd = make_state(LIE_NONE, 0);
 	shown_fd = fd;
 	s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(s != MAP_FAILED);

@@ -83,9 +83,8 @@ SIM_TEST(a_second_context_of_a_process_is_refused)
 {
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_error err = {0};
-	int fd;
+	int fd = gp_simgpu_join(w->path, &hello, NULL);
 
-	fd = gp_simgpu_join(w->path, &hello, NULL);
 	assert_true(fd >= 0);
 	assert_int_equal(gp_simgpu_join(w->path, &hello, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "already"));
@@ -99,9 +98,8 @@ SIM_TEST(wrong_requests_end_the_program_or_are_refused)
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_simgpu_submit m = {.kind = GP_SIMGPU_SUBMIT, .kernels = 1, .kernel_ns = 0};
 	struct gp_simgpu_done done;
-	int fd;
+	int fd = gp_simgpu_join(w->path, &hello, NULL);
 
-	fd = gp_simgpu_join(w->path, &hello, NULL);
 	for (unsigned i = 0; i < 3; i++) { /* nothing to do, too long, no kernels */
 		m.kernel_ns = i == 1 ? UINT64_MAX : i;
 		m.kernels = i < 2;

@@ -45,7 +45,7 @@ void test_child_end(struct test_child *child)
 	close(child->to);
 	close(child->from);
 	kill(child->pid, SIGKILL);
-	waitpid(child->pid, NULL, 0);
+	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
 	child->pid = 0;
 }
 
