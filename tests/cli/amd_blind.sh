@@ -29,14 +29,12 @@ if [[ -x ${GPREEMPTD-} ]]; then
 	until_true said daemon "^warn activity.unknown .*pid=$service" || fail "not in the log: $(<"$work/daemon")"
 	sleep 0.5 # as many tries as fit
 	[[ $(grep -c activity.unknown "$work/daemon") == 1 ]] || fail "more than once: $(<"$work/daemon")"
-	kill "$JOB"
-	wait "$JOB" || fail "the daemon ended with $?"
+	end_job TERM "$JOB" || fail "the daemon ended with $?"
 fi
 
 # Where it can be seen nobody says anything.
 export GPREEMPT_KFD_DEBUGFS=$debugfs GPREEMPT_UNDO=$work/undo GPREEMPT_SOCKET=$work/no-daemon
-try "$GPREEMPT" schedule --lc "$service" --be "$job" --for 1s
-exits 0 '' 'schedule with debugfs'
+expect 0 '' 'schedule with debugfs' "$GPREEMPT" schedule --lc "$service" --be "$job" --for 1s
 ends_right "$service"
 ends_right "$job"
 finish

@@ -16,8 +16,7 @@ refused() {
 	shift 2
 	for verb; do
 		# shellcheck disable=SC2086
-		try $as "$GPREEMPT" $verb "$load"
-		exits "$code" "gpreempt: $sentence" "$verb"
+		expect "$code" "gpreempt: $sentence" "$verb" $as "$GPREEMPT" $verb "$load"
 		one_sentence "$verb"
 	done
 }
@@ -28,28 +27,24 @@ holding=('suspend --for 1s' 'bench -n 2')
 GPREEMPT_KFD=$work/none refused 4 'no GPU was found*gpreempt doctor*' queues monitor resume "${holding[@]}"
 kfd_emu version 1.12
 refused 1 "*amdkfd's interface is 1.12*Linux 6.5*" queues monitor "${holding[@]}" 'schedule --be'
-try "$GPREEMPT" doctor
-exits 4 '' 'doctor with an old driver'
+expect 4 '' 'doctor with an old driver' "$GPREEMPT" doctor
 [[ $out == *missing*'interface is 1.12'*'-> use Linux 6.5'*'not ready: use Linux 6.5 or later' ]] || fail "doctor: $out"
 kfd_emu version 1.17
 
 # While a GPU is reset nobody can begin; who was there stays evicted, but may be held and released.
 kfd_emu "reset 0 begin"
 refused 1 "$KFD_MNT/kfd cannot be opened now: *reset*; try again*" queues "${holding[@]}" 'schedule --be'
-try "$GPREEMPT" doctor
-exits 4 '' 'doctor during a reset'
+expect 4 '' 'doctor during a reset' "$GPREEMPT" doctor
 [[ $out == *missing*'cannot be opened now'*'-> try again'* && $out != *render* ]] || fail "doctor: $out"
 kfd_emu "reset 0 end"
-try "$GPREEMPT" suspend "$load" --for 10ms
-exits 0 '' 'a hold after a reset'
+expect 0 '' 'a hold after a reset' "$GPREEMPT" suspend "$load" --for 10ms
 stands_still "$load" || fail 'the emulator restores who was evicted by a reset'
 kill -9 "$load" # it would wait for its packets
 start_kfd_load --queues 2 --steps 3
 load=$LOAD
 
 # Not a program that uses the GPU, and none at all.
-try "$GPREEMPT" suspend $$
-exits 4 "gpreempt: process $$ does not use an AMD GPU; gpreempt ps lists *" 'not a ROCm program'
+expect 4 "gpreempt: process $$ does not use an AMD GPU; gpreempt ps lists *" 'not a ROCm program' "$GPREEMPT" suspend $$
 start_kfd_load --type sdma --idle
 try "$GPREEMPT" suspend "$LOAD"
 exits 4 "gpreempt: process $LOAD has no compute queue on this GPU, *; gpreempt queues $LOAD *" 'only copies'
@@ -59,8 +54,7 @@ sleep 0 &
 gone=$!
 wait "$gone"
 for verb in queues monitor suspend resume bench; do
-	try "$GPREEMPT" $verb "$gone"
-	exits 4 "gpreempt: there is no process $gone" "$verb of nobody"
+	expect 4 "gpreempt: there is no process $gone" "$verb of nobody" "$GPREEMPT" $verb "$gone"
 done
 
 # A program whose runtime is not known to the driver.
@@ -68,8 +62,7 @@ start_kfd_load --no-runtime
 bare=$LOAD
 for verb in "${holding[@]}" 'monitor --closely'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" $verb "$bare"
-	exits 1 "gpreempt: process $bare cannot be suspended: its runtime*" "$verb of a program without ROCr"
+	expect 1 "gpreempt: process $bare cannot be suspended: its runtime*" "$verb of a program without ROCr" "$GPREEMPT" $verb "$bare"
 	one_sentence "$verb of a program without ROCr"
 done
 try "$GPREEMPT" queues "$bare" --json
@@ -98,8 +91,7 @@ refused 1 "process $load is traced by python3 (process $tracer)*end that first" 
 try "$GPREEMPT" queues "$load" --json
 exits 0 "gpreempt: some values are not known: process $load is traced by *" 'queues of a traced process'
 holds '[.queues[].id] == [0,1]' 'queues of a traced process'
-kill -9 "$tracer"
-wait "$tracer" 2>/dev/null
+kill_job "$tracer"
 until_true "$GPREEMPT" suspend "$load" --for 10ms >/dev/null 2>&1 || fail 'not even when the tracer has gone'
 
 # Another user's.
@@ -112,8 +104,7 @@ if $as test -x "$GPREEMPT"; then
 		queues resume "${holding[@]}"
 	is_running "$load" || fail 'someone else could hold it'
 	# shellcheck disable=SC2086
-	try $as "$GPREEMPT" ps --for 1ms
-	exits 0 '' 'ps as nobody'
+	expect 0 '' 'ps as nobody' $as "$GPREEMPT" ps --for 1ms
 	[[ $out =~ $load\ +root && $out != *'are not shown'* ]] || fail "ps as nobody: $out"
 	install -m 600 /dev/null "$work/secret"
 	GPREEMPT_KFD=$work/secret refused 3 "$work/secret may not be opened: Permission denied*render*" queues
@@ -147,8 +138,7 @@ if in_foreign_namespace true 2>/dev/null; then
 		exits 3 "gpreempt: amdkfd names processes by the host's numbers*: run in the host's pid namespace" "$verb there"
 		one_sentence "$verb there"
 	done
-	try in_foreign_namespace "$GPREEMPT" doctor
-	exits 4 '' 'doctor there'
+	expect 4 '' 'doctor there' in_foreign_namespace "$GPREEMPT" doctor
 	[[ $out == *missing*"host's numbers"*'-> run it on the host, or in a container with'* ]] || fail "doctor there: $out"
 	is_running "$load" || fail 'held from a foreign namespace'
 fi
@@ -169,21 +159,18 @@ if [[ $group ]]; then
 	inner=$(pgrep -P "$outer")
 	for verb in queues 'monitor --for 0s'; do
 		# shellcheck disable=SC2086
-		try "$GPREEMPT" $verb --container "gpreempt-amd-$$" 1 --json
-		exits 0 '' "$verb of a pid in a container"
+		expect 0 '' "$verb of a pid in a container" "$GPREEMPT" $verb --container "gpreempt-amd-$$" 1 --json
 		holds ".pid == $inner" "$verb finds the pid in the container"
 	done
 	suspend_in_background contained --container "gpreempt-amd-$$" 1
 	said contained "^held $inner (kfd-load)" || fail "suspend in a container: $(<"$work/contained")"
 	is_held "$inner" || fail 'the process in the container is not held'
 	is_running "$load" || fail 'another process is held'
-	try "$GPREEMPT" resume --container "gpreempt-amd-$$" 1
-	exits 0 '' 'resume in a container'
+	expect 0 '' 'resume in a container' "$GPREEMPT" resume --container "gpreempt-amd-$$" 1
 	until_true is_running "$inner" || fail 'resume in a container does not release it'
 	wait "$JOB"
 	# By its number on the host; the number that it has inside is another process here.
-	try "$GPREEMPT" suspend "$inner" --for 10ms
-	exits 0 '' 'by its number on the host'
+	expect 0 '' 'by its number on the host' "$GPREEMPT" suspend "$inner" --for 10ms
 	try "$GPREEMPT" suspend 1 --for 10ms
 	exits 4 'gpreempt: process 1 does not use an AMD GPU; *' 'its number inside is not its number here'
 	try "$GPREEMPT" queues --container "gpreempt-amd-$$" "$inner"

@@ -17,18 +17,15 @@ held_by="process $load (kfd-load) may still be held by process"
 # The holder's RESUME is never answered: the process is taken from it, and the record stays.
 suspend_in_background hangs "$load"
 kfd_emu 'delay resume_queues 8s 1000'
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume and a driver that does not answer the holder'
+expect 0 '' 'resume and a driver that does not answer the holder' "$GPREEMPT" resume "$load"
 [[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process has no heartbeat, and its undo record stays" ]] ||
 	fail "a holder that hangs: '$out'"
 is_running "$load" || fail 'it says released, and the process is held'
 makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'
 [[ $(records) == 1 ]] || fail 'the record of a holder that hangs is gone'
 kfd_emu clear_faults
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all after the end of a holder that hung'
+kill_job "$JOB"
+expect 0 '' 'resume --all after the end of a holder that hung' "$GPREEMPT" resume --all
 [[ $(records) == 0 ]] || fail 'the record of a dead holder stays'
 
 # Nothing helps: exit 1 names the process and the holder, again and again, and so does doctor.
@@ -47,11 +44,9 @@ try "$GPREEMPT" doctor
 [[ $out == *warning*"process $load (kfd-load)"*"process $JOB (gpreempt)"*'is stopped by a signal or a debugger'* ]] ||
 	fail "doctor does not name a stopped process and its holder: $out"
 kfd_emu clear_faults
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume when the driver answers again'
+expect 0 '' 'resume when the driver answers again' "$GPREEMPT" resume "$load"
 is_running "$load" || fail 'the last resume left it held'
-kill -CONT "$JOB"
-wait "$JOB" || fail "a holder that goes on: exit $?"
+end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
 said refused 'was released by another process' || fail "the holder said: $(<"$work/refused")"
 [[ $(records) == 0 ]] || fail 'the holder that goes on does not drop its record'
 
@@ -62,8 +57,7 @@ if can_freeze; then
 	try "$GPREEMPT" doctor
 	[[ $out == *warning*"process $load (kfd-load)"*"process $JOB (gpreempt)"*'is frozen by its cgroup'* ]] ||
 		fail "doctor does not name a frozen holder: $out"
-	try "$GPREEMPT" resume "$load"
-	exits 0 '' 'resume and a frozen holder'
+	expect 0 '' 'resume and a frozen holder' "$GPREEMPT" resume "$load"
 	[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is frozen by its cgroup, and its undo record stays" ]] ||
 		fail "a frozen holder: '$out'"
 	is_running "$load" || fail 'it says released, and the process is held by a frozen one'

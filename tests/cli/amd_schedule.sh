@@ -27,8 +27,7 @@ until_true eval "((\$(suspends $job) >= 3))" || fail 'the job is never held'
 makes_progress "$job" || fail 'the job makes no progress'
 [[ $(suspends "$service") == 0 ]] || fail 'the service was held'
 [[ $(suspends "$stranger") == 0 ]] || fail 'a process that was not named was held'
-kill -INT "$JOB"
-wait "$JOB" || fail "Ctrl-C: exit $?"
+end_job INT "$JOB" || fail "Ctrl-C: exit $?"
 said schedule '^AMD gfx90a #0, policy priority: [1-9]' || fail "statistics: $(<"$work/schedule")"
 said schedule "$job  be " || fail "statistics: $(<"$work/schedule")"
 # What this GPU does not tell has no column.
@@ -40,23 +39,20 @@ until_true is_let_go "$job" || fail 'still attached'
 # Killed: the driver releases, the next run drops the record.
 schedule_in_background --lc "$service" --be "$job"
 until_true is_held "$job" || fail 'the job is never held'
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 until_true is_running "$job" || fail 'held by the dead'
 makes_progress "$job" || fail 'no progress after the kill'
 
 # Somebody resumes: it ends.
 schedule_in_background --lc "$service" --be "$job"
 until_true eval "[[ \$(records) -ge 1 ]]" || fail 'no record'
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all'
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 wait "$JOB" || fail "resumed by another: exit $?"
 said schedule 'another process released all tasks' || fail "$(<"$work/schedule")"
 until_true is_running "$job" || fail 'held again after resume'
 
 # One queue as a task of its own; JSON; wrong arguments.
-try "$GPREEMPT" schedule --lc "$service" --be "$job:1" --for 500ms --json
-exits 0 '' 'one queue'
+expect 0 '' 'one queue' "$GPREEMPT" schedule --lc "$service" --be "$job:1" --for 500ms --json
 holds ".[0].policy == \"priority\" and (.[0].tasks | map(.pid) | sort) == ([$service, $job] | sort) and
 	all(.[0].tasks[]; has(\"run_ns\") | not)" 'schedule --json'
 # A driver that refuses every suspend: nothing was held, which exit 1 and the counters say.
@@ -67,10 +63,8 @@ kfd_emu clear_faults
 holds 'all(.[].tasks[]; .held_ns == 0) and .[0].failures > 0' 'what was never held was not held'
 is_running "$job" || fail 'held after all'
 
-try "$GPREEMPT" schedule --be "$job:4711"
-exits 4 "gpreempt: process $job has no compute queue 4711" 'no such queue'
-try "$GPREEMPT" schedule --be "$$"
-exits 4 "gpreempt: process $$ *" 'a process without queues'
+expect 4 "gpreempt: process $job has no compute queue 4711" 'no such queue' "$GPREEMPT" schedule --be "$job:4711"
+expect 4 "gpreempt: process $$ *" 'a process without queues' "$GPREEMPT" schedule --be "$$"
 for pid in "$service" "$job" "$stranger"; do
 	ends_right "$pid"
 done

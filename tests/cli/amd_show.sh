@@ -6,13 +6,11 @@ set -u
 . "$SRC/tests/cli/amd.bash"
 begin_kfd --gpu mi250 --gpu navi31
 
-try "$GPREEMPT" ps
-exits 0 '' 'ps of nobody'
+expect 0 '' 'ps of nobody' "$GPREEMPT" ps
 [[ $out == 'no process has queues on a GPU here' ]] || fail "ps of nobody: '$out'"
 
 # A machine without NVIDIA's driver is not a broken one.
-try "$GPREEMPT" doctor
-exits 0 '' 'doctor'
+expect 0 '' 'doctor' "$GPREEMPT" doctor
 [[ $out != *missing* && $out == *'amdkfd, interface 1.17'*gfx90a*gfx1100* ]] || fail "doctor: $out"
 for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: the queues stay paused' \
 	'whole device  stopping a whole GPU is not offered: ' 'from inside   a program that links the library'; do
@@ -33,24 +31,20 @@ idle=$LOAD
 start_kfd_load --type pm4 --idle --priority 3
 pm4=$LOAD
 
-try "$GPREEMPT" ps --json
-exits 0 '' 'ps --json'
+expect 0 '' 'ps --json' "$GPREEMPT" ps --json
 holds "length == 3 and (.[] | select(.pid == $three) | .queues == 3 and .device == 0 and
 	.name == \"kfd-load\" and .user == \"root\" and (has(\"slice_us\") or has(\"slice_min_us\") or has(\"gpu_pct\") | not))" 'ps'
 holds "map(select(.pid == $idle))[0].device == 1" 'the other GPU'
-try "$GPREEMPT" ps --for 1ms
-exits 0 '' 'ps for people'
+expect 0 '' 'ps for people' "$GPREEMPT" ps --for 1ms
 [[ $out =~ $three\ +root\ +0\ +3\ .*kfd-load ]] || fail "ps: $out"
 [[ $out != *SLICE* && $out != *GPU\ * ]] || fail "ps has columns that AMD GPUs have not: $out"
-try "$GPREEMPT" stats --for 100ms
-exits 0 '' stats
+expect 0 '' stats "$GPREEMPT" stats --for 100ms
 [[ $out == *"$three "*'device 0 (AMD gfx90a #0) has told no run times'* ]] || fail "stats: $out"
 try "$GPREEMPT" stats --for 1ms --json
 holds '(.tasks | length) == 3 and all(.tasks[]; has("ran_ns") or has("run_source") | not)' 'stats --json'
 
 # queues: the driver's numbers, and what only an attached debugger knows.
-try "$GPREEMPT" queues "$three" --json
-exits 0 '' 'queues --json'
+expect 0 '' 'queues --json' "$GPREEMPT" queues "$three" --json
 holds '[.queues[].id] == [0,1,2] and all(.queues[]; .type == "aql" and .held == false and
 	.copies == false and .priority == 11 and .ring_bytes > 0 and .save_bytes > 1000000 and
 	(.ring_address | startswith("0x")) and (.save_address | startswith("0x")) and .pending >= 0 and
@@ -58,8 +52,7 @@ holds '[.queues[].id] == [0,1,2] and all(.queues[]; .type == "aql" and .held == 
 	([.queues[].serial] | unique | length == 3)' 'what is known of queues'
 until_true is_let_go "$three" || fail 'queues stays attached'
 makes_progress "$three" || fail 'queues stopped it'
-try "$GPREEMPT" queues "$three"
-exits 0 '' queues
+expect 0 '' queues "$GPREEMPT" queues "$three"
 [[ $out == *PRIORITY*PENDING*RING*SAVE* && $out == *'3 aql queues on device 0 (AMD gfx90a #0)'* ]] ||
 	fail "queues: $out"
 [[ $out != *SLICE* && $out != *OWNER* && $out != *CHANNELS* ]] || fail "columns of dashes: $out"
@@ -71,14 +64,12 @@ try "$GPREEMPT" queues "$pm4"
 start_kfd_load --type sdma --queues 2 --idle --gpu 1
 for how in '' --json; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" queues "$LOAD" $how
-	exits 0 '' "queues $how of a program that only copies"
+	expect 0 '' "queues $how of a program that only copies" "$GPREEMPT" queues "$LOAD" $how
 done
 holds '.queues | length == 2 and all(.[]; .type == "sdma" and .copies and .device == 1)' 'only copies'
 try "$GPREEMPT" queues "$LOAD"
 [[ $out == *'2 sdma queues on device 1 (AMD gfx1100 #1)'* ]] || fail "totals of queues that copy: $out"
-try "$GPREEMPT" monitor "$LOAD" --for 0s --json
-exits 0 '' 'monitor of a program that only copies'
+expect 0 '' 'monitor of a program that only copies' "$GPREEMPT" monitor "$LOAD" --for 0s --json
 holds '.total.min == 2 and .queues[0].type == "sdma"' 'monitor of a program that only copies'
 stop_kfd_load "$LOAD"
 
@@ -86,20 +77,16 @@ try "$GPREEMPT" queues "$three" --min-priority 11 --json
 holds '.queues | length == 3' 'a priority that is high enough'
 try "$GPREEMPT" queues "$three" --min-priority 12 --json
 holds '.queues == []' 'a priority that is too low'
-try "$GPREEMPT" queues "$three" --min-priority 12
-exits 0 '' 'no queue is left'
+expect 0 '' 'no queue is left' "$GPREEMPT" queues "$three" --min-priority 12
 [[ $out == "process $three (kfd-load) has no queue with a priority of 12 or more" ]] || fail "said: $out"
 try "$GPREEMPT" queues "$three" --min-priority 12 --c
 exits 4 "gpreempt: process $three has no queue with a priority of 12 or more" 'an empty C array'
-try "$GPREEMPT" queues "$three" --min-priority 16
-exits 2 '*0 to 15*' 'a priority that there is not'
-try "$GPREEMPT" queues "$three" --c --json
-exits 2 '*either*' 'C and JSON'
+expect 2 '*0 to 15*' 'a priority that there is not' "$GPREEMPT" queues "$three" --min-priority 16
+expect 2 '*either*' 'C and JSON' "$GPREEMPT" queues "$three" --c --json
 GPREEMPT_KFD_DEBUGFS=$work/none try "$GPREEMPT" queues "$three" --min-priority 12 --json
 exits 0 'gpreempt: the priority of 3 queues is not known; listed nevertheless' 'no debugfs'
 holds '.queues | length == 3 and all(.[]; has("priority") | not)' 'a priority that is not known'
-try "$GPREEMPT" queues "$three" --c
-exits 0 '' 'queues --c'
+expect 0 '' 'queues --c' "$GPREEMPT" queues "$three" --c
 cp "$work/out" "$work/array.c"
 echo 'int main(void) { return sizeof queue_ids / sizeof *queue_ids == 3 && queue_ids[2] == 2 ? 0 : 1; }' >>"$work/array.c"
 if ! "$CC" -Wall -Wextra -Werror -o "$work/array" "$work/array.c" || ! "$work/array"; then
@@ -107,8 +94,7 @@ if ! "$CC" -Wall -Wextra -Werror -o "$work/array" "$work/array.c" || ! "$work/ar
 fi
 
 # monitor: from afar nobody is attached to; closely the types are known.
-try "$GPREEMPT" monitor "$three" --for 400ms --every 100ms --json
-exits 0 '' monitor
+expect 0 '' monitor "$GPREEMPT" monitor "$three" --for 400ms --every 100ms --json
 # shellcheck disable=SC2016
 holds '.samples >= 2 and .total.min == 3 and .total.max == 3 and .total.average == 3 and .stable and
 	(.ids | map(.id) == [0,1,2]) and (.samples as $n | all(.ids[]; .seen == $n)) and
@@ -119,8 +105,7 @@ attached=$(kfd_count enable)
 try "$GPREEMPT" monitor "$three" --for 0s --json
 [[ $(kfd_count enable) == "$attached" ]] || fail 'monitor attaches without being asked to'
 holds '.samples == 1 and (.advice | startswith("one sample"))' 'one sample'
-try "$GPREEMPT" monitor "$three" --for 300ms --every 100ms --closely --plot "$work/plot.svg"
-exits 0 '' 'monitor --closely'
+expect 0 '' 'monitor --closely' "$GPREEMPT" monitor "$three" --for 300ms --every 100ms --closely --plot "$work/plot.svg"
 [[ $out == *'3 queues all the time'*aql*'100 %'*' of '*'stable: ready to be scheduled' ]] || fail "monitor: $out"
 grep -q '>aql on device 0 (AMD gfx90a #0)<' "$work/plot.svg" || fail "plot: $(head -c 300 "$work/plot.svg")"
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/plot.svg" || fail 'the plot is no XML'
@@ -153,8 +138,7 @@ try "$GPREEMPT" queues "$three"
 start_kfd_load --queues 2 --idle --churn 30
 for closely in '' --closely; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" monitor "$LOAD" --for 1s --every 20ms $closely --json
-	exits 0 '' "monitor $closely of queues that are made again"
+	expect 0 '' "monitor $closely of queues that are made again" "$GPREEMPT" monitor "$LOAD" --for 1s --every 20ms $closely --json
 	holds '(.stable | not) and (.queues[0] | .came > 0 and .went > 0) and all(.ids[]; .id < 2) and
 		(.ids | length > 2 and (map(.serial) | unique | length) == length)' "made again $closely"
 done

@@ -22,8 +22,7 @@ for signal in INT TERM HUP; do
 	is_let_go "$load" || fail 'still attached'
 done
 
-try "$GPREEMPT" suspend "$load" --for 200ms --json
-exits 0 '' 'suspend --for'
+expect 0 '' 'suspend --for' "$GPREEMPT" suspend "$load" --for 200ms --json
 jq -es 'map(.event) == ["held","released"] and .[1].held_us > 190000 and all(.[]; .pid == '"$load"')' \
 	"$work/out" >/dev/null || fail "events: $out"
 
@@ -31,13 +30,11 @@ jq -es 'map(.event) == ["held","released"] and .[1].held_us > 190000 and all(.[]
 grace() {
 	state ".processes[] | select(.process == $1) | .grace"
 }
-try "$GPREEMPT" suspend "$load" --type save --for 50ms
-exits 0 '' '--type save'
+expect 0 '' '--type save' "$GPREEMPT" suspend "$load" --type save --for 50ms
 [[ $(grace "$load") == $((0xffffffff)) ]] || fail "--type save: $(grace "$load")"
 while read -r expected args; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" suspend "$load" $args --for 50ms
-	exits 0 '' "$args"
+	expect 0 '' "$args" "$GPREEMPT" suspend "$load" $args --for 50ms
 	[[ $out == "held $load "*"released $load "* ]] || fail "$args: $out"
 	[[ $(grace "$load") == "$expected" ]] || fail "$args: the driver got $(grace "$load")"
 done <<-'END'
@@ -48,8 +45,7 @@ END
 start_kfd_load --gpu 1 # whose firmware takes no notice of a grace
 try "$GPREEMPT" suspend "$LOAD" --type drain --for 50ms
 exits 2 "gpreempt: AMD gfx1100 #1 has no preemption type 'drain'; it offers: save" 'drain on MES'
-try "$GPREEMPT" suspend "$LOAD" --type save --for 50ms
-exits 0 '' 'save on MES'
+expect 0 '' 'save on MES' "$GPREEMPT" suspend "$LOAD" --type save --for 50ms
 try "$GPREEMPT" suspend "$LOAD" --grace 4
 exits 2 'gpreempt: AMD gfx1100 #1 has no preemption type with a grace; leave out --grace' 'a grace on MES'
 stop_kfd_load "$LOAD"
@@ -59,8 +55,7 @@ exits 2 'gpreempt: --type reset is not offered: the program would lose its work*
 one_sentence '--type reset'
 for args in '--grace 0' '--grace 256' '--grace x'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" suspend "$load" $args
-	exits 2 '*--grace takes a whole number from 1 to 255*' "$args"
+	expect 2 '*--grace takes a whole number from 1 to 255*' "$args" "$GPREEMPT" suspend "$load" $args
 done
 try "$GPREEMPT" suspend "$load" --type save --grace 4
 exits 2 'gpreempt: --grace goes with --type drain; leave it out' '--type save with a grace'
@@ -71,18 +66,15 @@ exits 2 "gpreempt: AMD gfx90a #0 has no preemption type 'softly'; it offers: sav
 suspend_in_background one "$load" --queue 1
 [[ $(state "[.processes[].queues[] | select(.pid == $load and .suspended) | .queue]") == '[1]' ]] ||
 	fail '--queue held something else'
-kill -INT "$JOB"
-wait "$JOB"
-try "$GPREEMPT" suspend "$load" --queue 4711
-exits 4 "gpreempt: process $load has no queue 4711*" 'a queue that is not there'
+end_job INT "$JOB"
+expect 4 "gpreempt: process $load has no queue 4711*" 'a queue that is not there' "$GPREEMPT" suspend "$load" --queue 4711
 
 # A second holder is refused; queues says who has it, and lists what it can.
 suspend_in_background first "$load"
 first=$JOB
 for verb in suspend 'bench -n 2' 'schedule --for 1s --be'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" $verb "$load"
-	exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" "$verb"
+	expect 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" "$verb" "$GPREEMPT" $verb "$load"
 done
 is_held "$load" || fail 'the first hold is gone'
 try "$GPREEMPT" queues "$load" --json
@@ -92,19 +84,16 @@ try "$GPREEMPT" ps --for 1ms --json
 holds ".[] | select(.pid == $load) | (has(\"state\") | not) and .owner == $first" 'ps says who holds it'
 
 # resume takes the record away; the holder lets go and says so.
-try "$GPREEMPT" resume "$load"
-exits 0 '' resume
+expect 0 '' resume "$GPREEMPT" resume "$load"
 [[ $out == "released $load (kfd-load), which $first (gpreempt) held" ]] || fail "resume said '$out'"
 until_true is_running "$load" || fail 'resume does not release it'
 wait "$first" || fail "the holder: exit $?"
 said first 'was released by another process' || fail "the holder said: $(<"$work/first")"
 makes_progress "$load" || fail 'no progress after resume'
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume of what is not held'
+expect 0 '' 'resume of what is not held' "$GPREEMPT" resume "$load"
 [[ $out == 'nothing was held' ]] || fail "resume said '$out'"
 suspend_in_background again "$load"
-try "$GPREEMPT" resume --all --json
-exits 0 '' 'resume --all'
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all --json
 holds ".released | map(.pid) == [$load]" 'resume --all --json'
 until_true is_running "$load" || fail 'resume --all does not release it'
 wait "$JOB"
@@ -113,36 +102,30 @@ wait "$JOB"
 suspend_in_background stopped "$load"
 kill -STOP "$JOB"
 until_true eval "[[ \$(awk '{ sub(/.*\) /, \"\"); print \$1 }' /proc/$JOB/stat) == T ]]" || fail 'not stopped'
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume and a holder that is stopped'
+expect 0 '' 'resume and a holder that is stopped' "$GPREEMPT" resume "$load"
 [[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is stopped by a signal or a debugger, and its undo record stays" ]] ||
 	fail "resume said '$out'"
 [[ $(records) == 1 ]] || fail 'the record of a living holder was dropped by another process'
 is_running "$load" || fail 'it stays in the hands of one that is stopped'
-kill -CONT "$JOB"
-wait "$JOB" || fail "a holder that goes on: exit $?"
+end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
 [[ $(records) == 0 ]] || fail 'a holder that goes on does not drop its record'
 is_running "$load" || fail 'a holder that goes on holds again'
 makes_progress "$load" || fail 'no progress after a holder that was stopped'
 
 # A holder that is killed: the driver releases, and the record is dropped by who comes next.
 suspend_in_background killed "$load"
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 until_true is_running "$load" || fail 'held by the dead'
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all after a kill'
+expect 0 '' 'resume --all after a kill' "$GPREEMPT" resume --all
 [[ $(records) == 0 ]] || fail 'the record stays'
 
 # bench.
-try "$GPREEMPT" bench "$load" -n 10 --hold-ms 1 --json
-exits 0 '' bench
+expect 0 '' bench "$GPREEMPT" bench "$load" -n 10 --hold-ms 1 --json
 holds '.hold.tried == 10 and .hold.done == 10 and .release.done == 10 and .online == null and
 	([.hold, .release][] | .answer_us | .min <= .average and .average <= .max and .p50 <= .p99) and
 	([.hold, .release][] | [.answer_histogram[].count] | add == 10)' 'bench --json'
 until_true is_running "$load" || fail 'bench leaves it held'
-try "$GPREEMPT" bench "$load" --count 5 --histogram --online 'echo out; exit 3'
-exits 0 '*out*' 'bench --online'
+expect 0 '*out*' 'bench --online' "$GPREEMPT" bench "$load" --count 5 --histogram --online 'echo out; exit 3'
 [[ $out == *'success: hold 100.0 %, release 100.0 %'*average*distribution*'|*'* ]] || fail "bench: $out"
 [[ $out =~ held\ +[0-9.]+\ [a-z]+,\ exit\ 3.*'not held'\ +[0-9.]+\ [a-z]+,\ exit\ 3 ]] || fail "--online: $out"
 # The command runs while it is held, and then while it is not.
@@ -157,8 +140,7 @@ kfd_emu clear_faults
 [[ $status == 1 && $out == *'holds failed, the first with: '* ]] || fail "a driver that refuses: $status $out $err"
 in_background benched "$GPREEMPT" bench "$load" -n 1000000
 until_true eval "[[ \$(records) == 1 ]]" || fail 'bench has no record'
-kill -INT "$JOB"
-wait "$JOB" || fail "bench and Ctrl-C: exit $?"
+end_job INT "$JOB" || fail "bench and Ctrl-C: exit $?"
 said benched 'success: hold 100.0 %' || fail "bench and Ctrl-C: $(<"$work/benched")"
 until_true is_running "$load" || fail 'bench and Ctrl-C leave it held'
 
@@ -166,8 +148,7 @@ until_true is_running "$load" || fail 'bench and Ctrl-C leave it held'
 start_kfd_load
 short=$LOAD
 suspend_in_background ended "$short"
-kill -9 "$short"
-wait "$short" 2>/dev/null
+kill_job "$short"
 wait "$JOB" || fail "the target ended: exit $?"
 said ended "^$short (kfd-load) .* has ended" || fail "does not say that it ended: $(<"$work/ended")"
 [[ $(records) == 0 ]] || fail 'the record of a process that ended stays'

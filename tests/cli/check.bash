@@ -29,6 +29,12 @@ exits() {
 	[[ $err == $2 ]] || fail "$3: said '$err' instead of '$2'"
 }
 
+# expect N TEXT CLAIM COMMAND...: both of these.
+expect() {
+	try "${@:4}"
+	exits "${@:1:3}"
+}
+
 # holds JQ-EXPRESSION CLAIM: the last output is JSON and the expression is true of it.
 holds() {
 	jq -e "$1" "$work/out" >/dev/null || fail "$2: not so in $(head -c 600 "$work/out")"

@@ -12,19 +12,16 @@ try "$GPREEMPT" run --class be -- touch "$work/ran"
 exits 125 "gpreempt: no daemon answers at $work/nobody; start it with *gpreemptd*" 'run without a daemon'
 one_sentence 'run without a daemon'
 [[ ! -e $work/ran ]] || fail 'the command ran although there is no daemon'
-try "$GPREEMPT" run --class be --anyway -- sh -c 'echo did; exit 7'
-exits 7 '*no daemon answers*' 'run --anyway'
+expect 7 '*no daemon answers*' 'run --anyway' "$GPREEMPT" run --class be --anyway -- sh -c 'echo did; exit 7'
 [[ $out == did ]] || fail "run --anyway printed '$out'"
-try "$GPREEMPT" set $$ --class be
-exits 1 '*no daemon answers*' 'set without a daemon'
+expect 1 '*no daemon answers*' 'set without a daemon' "$GPREEMPT" set $$ --class be
 one_sentence 'set without a daemon'
 
 # Wrong usage.
 for args in '' '--class be' '--class be --' '-- true' '--class fast -- true' '--priority 16 -- true' \
 	'--weight 0 -- true' '--share 101 -- true' '--deadline 5 -- true' '--budget soon -- true'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" run $args
-	exits 125 'gpreempt run: *' "run $args"
+	expect 125 'gpreempt run: *' "run $args" "$GPREEMPT" run $args
 done
 for args in '' $$ "$$ --class" "$$ --class fast" "$$ --priority -1" "$$ --weight 10001" \
 	"$$ --ceiling 0" "$$ --deadline 0s" '--class be' "0 --class be" "$$ x --class be" "$$ --gang ''"; do
@@ -37,8 +34,7 @@ set_answer='{"tasks": 0, "attr": {"class": "lc", "priority": 3, "weight": 100, "
 
 # What is said, and nothing else, before the command begins.
 answers "{\"set\": $set_answer}"
-try "$GPREEMPT" run --class lc --priority 3 --deadline 2ms -- sh -c "echo \$\$; wc -l <$work/log"
-exits 0 '' 'run'
+expect 0 '' 'run' "$GPREEMPT" run --class lc --priority 3 --deadline 2ms -- sh -c "echo \$\$; wc -l <$work/log"
 pid=$(head -n 1 "$work/out")
 [[ $(tail -n 1 "$work/out") == 2 ]] || fail "hello and set did not come before the command: $out"
 asked '.method == "set" and .params == {"target": {"self": true}, "inherit": true, "class": "lc", "priority": 3, "deadline_ns": 2000000}' \
@@ -72,8 +68,7 @@ try "$GPREEMPT" run --class be -- /nonexistent/command
 exits 127 'gpreempt: cannot run /nonexistent/command: No such file*' 'no such command'
 try "$GPREEMPT" run --class be -- no-such-command-anywhere
 exits 127 'gpreempt: cannot run no-such-command-anywhere: *' 'no such command in PATH'
-try "$GPREEMPT" run --class be -- "$work"
-exits 126 "gpreempt: cannot run $work: Permission denied" 'a folder as a command'
+expect 126 "gpreempt: cannot run $work: Permission denied" 'a folder as a command' "$GPREEMPT" run --class be -- "$work"
 
 # --gpu: by what each vendor's programs go. A file of NVIDIA's driver tells the id of the GPU.
 devices='[{"device": 0, "name": "A", "backend": "nvidia", "bus": "0000:3b:00.0"}, {"device": 1, "name": "B", "backend": "amd"},
@@ -107,19 +102,16 @@ answers '{"set": {"error": ["EPERM", "you may not have class lc; ask the adminis
 try "$GPREEMPT" run --class lc -- touch "$work/ran"
 exits 125 'gpreempt: you may not have class lc; ask the administrator' 'run refused'
 [[ ! -e $work/ran ]] || fail 'the command ran although the daemon refused'
-try "$GPREEMPT" run --class lc --anyway -- echo did
-exits 0 '*you may not have class lc*runs without*' 'run refused, anyway'
+expect 0 '*you may not have class lc*runs without*' 'run refused, anyway' "$GPREEMPT" run --class lc --anyway -- echo did
 [[ $out == did ]] || fail 'a refused command did not run anyway'
-try "$GPREEMPT" set $$ --class lc
-exits 3 'gpreempt: you may not have class lc; ask the administrator' 'set refused'
+expect 3 'gpreempt: you may not have class lc; ask the administrator' 'set refused' "$GPREEMPT" set $$ --class lc
 
 # set names processes by pid and start time.
 answers "{\"set\": $set_answer}"
 sleep 60 &
 sleeper=$!
 jobs_started+=("$sleeper")
-try "$GPREEMPT" set $sleeper --deadline none --gang none
-exits 0 '' 'set'
+expect 0 '' 'set' "$GPREEMPT" set $sleeper --deadline none --gang none
 [[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; not seen on a GPU yet; takes effect as soon as it is" ]] ||
 	fail "set said '$out'"
 asked ".params == {\"target\": {\"pid\": $sleeper, \"start_time\": $(cut -d" " -f22 /proc/$sleeper/stat)}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
@@ -132,20 +124,16 @@ sleep 0 &
 gone=$!
 wait $gone
 answers "{\"set\": {\"tasks\": 2, \"attr\": {\"class\": \"be\"}}}"
-try "$GPREEMPT" set $gone $sleeper --class be
-exits 4 "gpreempt: there is no process $gone" 'set of a process that is gone'
+expect 4 "gpreempt: there is no process $gone" 'set of a process that is gone' "$GPREEMPT" set $gone $sleeper --class be
 [[ $out == "$sleeper (sleep): class be; in force on 2 devices" ]] || fail "set of two said '$out'"
 
 # Who answers may be anybody.
 answers '{"hello": "noise"}'
-try "$GPREEMPT" set $sleeper --class be
-exits 1 'gpreempt: *' 'what answers is no daemon'
+expect 1 'gpreempt: *' 'what answers is no daemon' "$GPREEMPT" set $sleeper --class be
 one_sentence 'what answers is no daemon'
 answers '{"set": "bye"}'
-try "$GPREEMPT" set $sleeper --class be
-exits 1 'gpreempt: the daemon has closed the connection' 'the daemon goes away'
+expect 1 'gpreempt: the daemon has closed the connection' 'the daemon goes away' "$GPREEMPT" set $sleeper --class be
 answers '{"hello": {"error": ["ENOTSUP", "version 1 is not spoken here"]}}'
-try "$GPREEMPT" set $sleeper --class be
-exits 1 'gpreempt: version 1 is not spoken here' 'another version'
+expect 1 'gpreempt: version 1 is not spoken here' 'another version' "$GPREEMPT" set $sleeper --class be
 [[ $pid -gt 1 ]] || fail "no pid in '$pid'"
 finish

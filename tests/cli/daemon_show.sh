@@ -10,16 +10,14 @@ set -u
 export GPREEMPT_SOCKET=$work/nobody
 for args in events "trace $work/trace.json" 'policy rr'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" $args
-	exits 1 'gpreempt: no daemon answers*' "$args without a daemon"
+	expect 1 'gpreempt: no daemon answers*' "$args without a daemon" "$GPREEMPT" $args
 	one_sentence "$args without a daemon"
 done
 [[ ! -e $work/trace.json ]] || fail 'a trace of nothing'
 for args in 'events now' 'events --kind hold' 'events --kind held,' 'events --for 5' trace \
 	'trace a.json b.json' 'trace a.json --every 0ms' 'trace a.json --for x'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" $args
-	exits 2 'gpreempt *' "$args"
+	expect 2 'gpreempt *' "$args" "$GPREEMPT" $args
 done
 
 begin_fake
@@ -43,8 +41,7 @@ shown() {
 	[[ $out =~ $1 ]] || fail "$2: $out"
 }
 
-try "$GPREEMPT" ps
-exits 0 '' 'ps'
+expect 0 '' 'ps' "$GPREEMPT" ps
 shown '4712 +alice +0 +be +2 +held +policy,user +2.00 ms +25 % +1.50 ms +4.20 ms +1.0 GiB +- +train' 'a task and its share of the last second'
 shown '4711 +bob +0 +lc +0 +running +- +- +<= 50 % +- +- +- +refused +serve' 'what is not known is a dash'
 [[ $(grep -n 4711 "$work/out" | cut -d: -f1) == 2 ]] || fail "not in the order of process ids: $out"
@@ -56,23 +53,19 @@ holds 'length == 2 and .[0].pid == 4711 and .[0].device_name == "Simulated H200 
 asked '.method == "tasks" and .params.device == 1' 'ps asks for each device'
 try "$GPREEMPT" ps --for 20ms --json
 holds 'all(.[]; .gpu_pct == 0 and .ran_ns == 0 and .over_ns >= 20000000)' 'ps --for: nothing ran meanwhile'
-try "$GPREEMPT" ps --no-daemon
-exits 4 'gpreempt: no GPU was found*' 'ps --no-daemon'
+expect 4 'gpreempt: no GPU was found*' 'ps --no-daemon' "$GPREEMPT" ps --no-daemon
 answers "{\"devices\": {\"devices\": [$device0]}, \"tasks\": {\"tasks\": []}}"
 try "$GPREEMPT" ps
 shown 'no process has queues on a GPU here' 'ps of nobody'
 try "$GPREEMPT" ps --json
 holds '. == []' 'ps --json of nobody'
 answers '{"devices": {"devices": 5}}'
-try "$GPREEMPT" ps
-exits 1 'gpreempt: the daemon*' 'an answer of another kind'
+expect 1 'gpreempt: the daemon*' 'an answer of another kind' "$GPREEMPT" ps
 answers '{"devices": {"error": ["EPERM", "not for you"]}}'
-try "$GPREEMPT" ps
-exits 3 'gpreempt: not for you' 'ps refused'
+expect 3 'gpreempt: not for you' 'ps refused' "$GPREEMPT" ps
 
 answers "{$all}"
-try "$GPREEMPT" stats --for 10ms
-exits 0 '' 'stats'
+expect 0 '' 'stats' "$GPREEMPT" stats --for 10ms
 shown '4712 +0 +be +0 ns +0 % +0 +2.00 s +9 +1.50 ms +4.20 ms +measured +train' 'stats of a task'
 shown 'device 0: Simulated H200 #0, policy priority, since 20.0 s' 'stats of a device'
 shown 'policy fair was ejected: task 9 got nothing for 10 s' 'stats: why a policy was ejected'
@@ -82,8 +75,7 @@ shown 'daemon 99: up 20.0 s, CPU 10.0 ms, memory 4 MiB, clients 1, requests 5, k
 try "$GPREEMPT" stats --for 10ms --json
 holds '(.tasks | length) == 2 and .devices[0].stats.holds == 12 and .daemon.pid == 99' 'stats --json'
 
-try "$GPREEMPT" policy
-exits 0 '' 'policy'
+expect 0 '' 'policy' "$GPREEMPT" policy
 shown 'in force: qos: window 20 ms' 'the policy in force'
 shown 'device 1: Simulated H200 #1, policy none instead of fair, lost.*policy fair was ejected: task 9 got nothing for 10 s' 'a device that has another'
 try "$GPREEMPT" policy qos:window=20 --device 1
@@ -93,10 +85,8 @@ try "$GPREEMPT" policy qos --json
 holds '.policy == "qos" and .params.window == 20' 'policy qos --json'
 asked '.params == {"policy": "qos"}' 'policy sets on all devices'
 answers '{"policy": {"error": ["EPERM", "only root changes the policy"]}}'
-try "$GPREEMPT" policy rr
-exits 3 'gpreempt: only root changes the policy' 'policy refused'
-try "$GPREEMPT" policy
-exits 0 '' 'the list comes whatever the daemon says'
+expect 3 'gpreempt: only root changes the policy' 'policy refused' "$GPREEMPT" policy rr
+expect 0 '' 'the list comes whatever the daemon says' "$GPREEMPT" policy
 
 # Events, then the daemon ends.
 event='"jsonrpc": "2.0", "method": "event", "params": {"at_ns": 1700000000123456789, "mono_ns": 5'
@@ -104,8 +94,7 @@ notifications="[{$event, \"event\": \"held\", \"device\": 0, \"task\": 7, \"pid\
 	{$event, \"event\": \"policy\", \"device\": 0, \"policy\": \"fair\"}},
 	{\"jsonrpc\": \"2.0\", \"method\": \"lost\", \"params\": {\"count\": 17}}, {$event, \"event\": \"something new\"}}, \"end\"]"
 answers "{$all, \"notifications\": $notifications}"
-try env TZ=UTC "$GPREEMPT" events
-exits 1 'gpreempt: the daemon has closed the connection' 'the daemon ends'
+expect 1 'gpreempt: the daemon has closed the connection' 'the daemon ends' env TZ=UTC "$GPREEMPT" events
 shown '22:13:20.123456  held +device 0  4712 \(train\)  by policy  preempted' 'held'
 shown 'policy +device 0  policy fair' 'policy'
 shown '17 events were lost' 'lost'
@@ -114,8 +103,7 @@ try "$GPREEMPT" events --json --kind held,policy --kind task_in
 asked '.method == "subscribe" and .params.events == ["held", "policy", "task_in"]' 'events --kind'
 [[ $(jq -r .event "$work/out" | paste -sd,) == 'held,policy,lost,something new' ]] || fail "events --json: $out"
 answers "{$all}"
-try "$GPREEMPT" events --for 50ms
-exits 0 '' 'events --for'
+expect 0 '' 'events --for' "$GPREEMPT" events --for 50ms
 answers "{$all}"
 in_background events "$GPREEMPT" events
 until_true grep -q subscribe "$work/log" || fail 'events does not subscribe'
@@ -132,11 +120,9 @@ event='"jsonrpc": "2.0", "method": "event", "params": {"device": 0, "task": 7, "
 notifications="[{$event, \"event\": \"released\", \"after_ns\": 300000000}}, {$event, \"event\": \"held\", \"after_ns\": 400000000}},
 	{$event, \"event\": \"undone\", \"after_ns\": 400000001}}, {$event, \"event\": \"held\", \"after_ns\": 999000000000}}]"
 answers "{$all, \"notifications\": $notifications}"
-try "$GPREEMPT" trace --for 2s --every 5ms "$work/trace.json" --json
-exits 0 '' 'trace'
+expect 0 '' 'trace' "$GPREEMPT" trace --for 2s --every 5ms "$work/trace.json" --json
 holds '.tasks == 2 and .devices == 2 and .samples > 3 and .events == 3 and .lost == 0' 'trace --json'
-try python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
-exits 0 '' 'a trace that Perfetto can read'
+expect 0 '' 'a trace that Perfetto can read' python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
 holds '.processes == ["device 0: Simulated H200 #0", "device 1: Simulated H200 #1"] and (.threads | contains(["train 4712 (be)", "serve 4711 (lc)"]))' 'a track for each device and task'
 holds '.async.hold == 2 and .moments.undone == 1 and .us.running > 500000 and (.curves | length) == 2' 'holds, moments, states and curves'
 try "$GPREEMPT" trace --for 10ms "$work/no/such/folder.json"
@@ -144,6 +130,5 @@ exits 2 "gpreempt: cannot write the trace to $work/no/such/folder.json: *" 'a tr
 answers "{$all, \"tasks 1\": \"bye\"}"
 try "$GPREEMPT" trace --for 60s "$work/trace.json"
 exits 1 'gpreempt: the daemon has closed the connection' 'the daemon ends while a trace is written'
-try python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
-exits 0 '' 'what was seen until then is a trace'
+expect 0 '' 'what was seen until then is a trace' python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
 finish

@@ -7,8 +7,7 @@ set -u
 cd "$work" || exit 1
 
 begin=$SECONDS
-try "$GPREEMPT" demo
-exits 0 '' 'demo'
+expect 0 '' 'demo' "$GPREEMPT" demo
 ((SECONDS - begin < 10)) || fail "took $((SECONDS - begin)) s"
 for word in "driver's own sharing" 'gpreempt priority' 'a hint' 'with a hint' 'gpreempt-demo.svg'; do
 	[[ $out == *"$word"* ]] || fail "the demo does not say '$word'"
@@ -25,8 +24,7 @@ if command -v xmllint >/dev/null; then
 	xmllint --noout gpreempt-demo.svg || fail 'the SVG is no XML'
 fi
 
-try "$GPREEMPT" demo --svg "$work/other.svg"
-exits 0 '' 'demo --svg'
+expect 0 '' 'demo --svg' "$GPREEMPT" demo --svg "$work/other.svg"
 [[ -s $work/other.svg ]] || fail '--svg wrote nothing'
 cmp -s gpreempt-demo.svg other.svg || fail 'same seed, another picture'
 try "$GPREEMPT" demo --svg "$work/missing/other.svg"
@@ -35,8 +33,7 @@ exits 1 'gpreempt: cannot write the picture to*No such file*' 'a folder that is 
 LC_ALL=C try "$GPREEMPT" demo
 LC_ALL=C grep -q '[^ -~]' "$work/out" && fail 'other than ASCII in the C locale'
 
-try "$GPREEMPT" demo --json
-exits 0 '' 'demo --json'
+expect 0 '' 'demo --json' "$GPREEMPT" demo --json
 holds '.runs | length == 3' 'three runs'
 holds '.runs[0].tasks[0].p99_us > 5 * .runs[1].tasks[0].p99_us and .runs[1].tasks[0].p99_us > 2 * .runs[2].tasks[0].p99_us' \
 	'each step is an improvement'

@@ -22,6 +22,17 @@ in_background() {
 	jobs_started+=("$JOB")
 }
 
+# end_job SIGNAL PID: sends the signal and waits; returns the exit status of the job.
+end_job() {
+	kill -"$1" "$2"
+	wait "$2"
+}
+# kill_job PID: the same with SIGKILL, whatever the status.
+kill_job() {
+	kill -KILL "$1"
+	wait "$1" 2>/dev/null
+}
+
 # until_true COMMAND...: waits up to 20 s for it.
 until_true() {
 	for _ in {1..1000}; do

@@ -33,21 +33,18 @@ other=$LOAD
 schedule_in_background refused --lc "$service" --be "$train" --be "$other"
 emu fault disable 0x65 100000
 emu fault set_timeslice 0x65 100000
-kill -TERM "$JOB"
-wait "$JOB"
+end_job TERM "$JOB"
 [[ $? == 1 ]] || fail 'a put-back that failed is called done'
 [[ $(records) -ge 1 ]] || fail 'no record of what was not put back'
 emu clear_faults
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all after the faults'
+expect 0 '' 'resume --all after the faults' "$GPREEMPT" resume --all
 is_back "$service" "$train" "$other" || fail 'resume --all left something'
 [[ $(records) == 0 ]] || fail 'records stay after resume --all'
 
 # A channel that goes while a process is released: not taken for the end of the process.
 suspend_in_background vanished "$train"
 emu fault disable 0x21 2
-kill -INT "$JOB"
-wait "$JOB"
+end_job INT "$JOB"
 if ! is_running "$train"; then
 	[[ $(records) == 1 ]] || fail 'held, and no record'
 	try "$GPREEMPT" resume "$train"
@@ -58,11 +55,9 @@ try "$GPREEMPT" resume --all
 
 # suspend after a scheduler was killed gives the process what it had before both.
 schedule_in_background killed --lc "$service" --be "$train"
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 [[ $(slice_of "$service") != 2048 ]] || fail 'put back by the kill: this tests nothing'
-try "$GPREEMPT" suspend "$service" --for 100ms
-exits 0 '' 'suspend after a killed scheduler'
+expect 0 '' 'suspend after a killed scheduler' "$GPREEMPT" suspend "$service" --for 100ms
 is_back "$service" "$train" || fail "slices $(slice_of "$service") $(slice_of "$train")"
 
 # Two schedulers: the second is told who has them.
@@ -70,8 +65,7 @@ schedule_in_background first --lc "$service" --be "$train"
 first=$JOB
 try "$GPREEMPT" schedule --lc "$service" --be "$train" --for 1s
 exits 1 "gpreempt: process $service is already held or scheduled by process $first (gpreempt)*" 'scheduled twice'
-kill -TERM "$first"
-wait "$first" || fail "the first: exit $?"
+end_job TERM "$first" || fail "the first: exit $?"
 is_back "$service" "$train" || fail 'not as it was'
 
 # A child that shares the file stands for the same task as its parent.
@@ -82,8 +76,7 @@ if [[ $child ]]; then
 	schedule_in_background by_child --lc "$service" --be "$child"
 	[[ $(slice_of "$parent") != 2048 || $(slice_of "$service") != 2048 ]] ||
 		fail 'named by its child, nothing is scheduled'
-	kill -TERM "$JOB"
-	wait "$JOB" || fail "by its child: exit $?"
+	end_job TERM "$JOB" || fail "by its child: exit $?"
 	is_back "$parent" "$service" || fail 'not as it was, named by its child'
 	kill -9 "$child" 2>/dev/null
 fi

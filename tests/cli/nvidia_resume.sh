@@ -7,8 +7,7 @@ set -u
 begin_emu --gpus 2
 
 kill_holder() {
-	kill -9 "$JOB"
-	wait "$JOB" 2>/dev/null
+	kill_job "$JOB"
 	is_held "$1" || fail 'released by the kill: this tests nothing'
 }
 
@@ -22,14 +21,12 @@ try "$GPREEMPT" doctor
 try "$GPREEMPT" ps --for 1ms --json
 holds "map(select(.pid == $load)) | length == 2 and all(.[]; .state == \"held\" and .owner == $JOB)" \
 	'ps says who held it'
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all'
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 [[ $out == "released $load (rm-load), left held by process $JOB, which has ended" ]] || fail "resume --all said '$out'"
 is_running "$load" || fail 'resume --all left a queue held'
 makes_progress "$load" || fail 'no progress after resume --all'
 [[ $(records) == 0 ]] || fail 'records stay after resume --all'
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all with nothing to do'
+expect 0 '' 'resume --all with nothing to do' "$GPREEMPT" resume --all
 [[ $out == 'nothing was held' ]] || fail "resume --all with nothing to do said '$out'"
 
 # The same by pid; another process that is held stays so.
@@ -38,28 +35,24 @@ other=$LOAD
 suspend_in_background killed "$load" "$other"
 until_true is_held "$other" || fail 'the other is not held'
 kill_holder "$load"
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume PID'
+expect 0 '' 'resume PID' "$GPREEMPT" resume "$load"
 is_running "$load" || fail 'resume PID left a queue held'
 is_held "$other" || fail 'resume PID released another process'
 # ... which a new holder takes over and gives back.
-try "$GPREEMPT" suspend "$other" --for 100ms
-exits 0 '' 'suspend of what was left behind'
+expect 0 '' 'suspend of what was left behind' "$GPREEMPT" suspend "$other" --for 100ms
 is_running "$other" || fail 'the new holder did not release it'
 
 # Without any record.
 suspend_in_background killed "$load"
 kill_holder "$load"
 rm "$work/undo"
-try "$GPREEMPT" resume --all --json
-exits 0 '' 'resume --all without records'
+expect 0 '' 'resume --all without records' "$GPREEMPT" resume --all --json
 holds ".released == [{\"pid\":$load,\"name\":\"rm-load\"}]" 'JSON of resume'
 is_running "$load" || fail 'resume --all without records left a queue held'
 
 # A holder that lives sees it, says so, and does not hold again.
 suspend_in_background living "$load"
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume of a living holder'
+expect 0 '' 'resume of a living holder' "$GPREEMPT" resume "$load"
 [[ $out == *", which $JOB (gpreempt) held" ]] || fail "resume said '$out'"
 wait "$JOB" || fail "the living holder: exit $?"
 said living 'was released by another process' || fail "the living holder said: $(<"$work/living")"
@@ -80,8 +73,7 @@ for place in "${places[@]}"; do
 	printf '\x01' | dd of="$work/undo" bs=1 seek="$((place + 7))" conv=notrunc status=none
 done
 disabled=$(emu_count disable)
-try "$GPREEMPT" resume "$other"
-exits 0 '' 'resume of a pid that was reused'
+expect 0 '' 'resume of a pid that was reused' "$GPREEMPT" resume "$other"
 [[ $out == *'1 record of processes that have ended was dropped'* ]] || fail "a reused pid: '$out'"
 [[ $(records) == 0 ]] || fail 'the record of a reused pid stays'
 (($(emu_count disable) > disabled)) || fail 'resume PID does not release what has no record'
@@ -92,24 +84,19 @@ start_load
 gone=$LOAD
 suspend_in_background gone "$gone"
 kill_holder "$gone"
-kill -9 "$gone"
-wait "$gone" 2>/dev/null
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume of a process that ended'
+kill_job "$gone"
+expect 0 '' 'resume of a process that ended' "$GPREEMPT" resume --all
 [[ $out == *'1 record of'*dropped* ]] || fail "a process that ended: '$out'"
-try "$GPREEMPT" resume "$gone"
-exits 4 "gpreempt: there is no process $gone" 'resume of nobody'
+expect 4 "gpreempt: there is no process $gone" 'resume of nobody' "$GPREEMPT" resume "$gone"
 
 # A driver that does not answer: the record stays, and the next try succeeds.
 suspend_in_background stuck "$load"
 kill_holder "$load"
 emu 'fault disable 0x65 1000'
-try "$GPREEMPT" resume "$load"
-exits 1 "gpreempt: process $load cannot be put back: *" 'a driver that refuses to release'
+expect 1 "gpreempt: process $load cannot be put back: *" 'a driver that refuses to release' "$GPREEMPT" resume "$load"
 [[ $(records) == 2 ]] || fail 'the record is gone although nothing was undone'
 emu clear_faults
-try "$GPREEMPT" resume "$load"
-exits 0 '' 'the second try'
+expect 0 '' 'the second try' "$GPREEMPT" resume "$load"
 is_running "$load" || fail 'the second try left it held'
 ends_right "$load"
 ends_right "$other"

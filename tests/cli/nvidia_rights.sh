@@ -25,8 +25,7 @@ if as_nobody test -x "$GPREEMPT"; then
 			"$verb of someone else's process"
 	done
 	is_running "$load" || fail 'someone else could hold it'
-	try as_nobody "$GPREEMPT" ps --for 1ms
-	exits 0 '' 'ps as nobody'
+	expect 0 '' 'ps as nobody' as_nobody "$GPREEMPT" ps --for 1ms
 	[[ $out == *'processes of other users are not shown'* && $out != *"$load "* ]] || fail "ps: $out"
 	# Records of root are not for everybody.
 	suspend_in_background held_by_root "$load"
@@ -34,14 +33,12 @@ if as_nobody test -x "$GPREEMPT"; then
 		"$GPREEMPT" resume "$load"
 	exits 3 '*' "resume with root's records"
 	is_held "$load" || fail 'nobody released what root holds'
-	kill -INT "$JOB"
-	wait "$JOB"
+	end_job INT "$JOB"
 	# One's own.
 	start_load --drop-to $nobody
 	own=$LOAD
 	if [[ $(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0) == 0 ]]; then
-		try as_nobody "$GPREEMPT" suspend "$own" --for 100ms
-		exits 0 '' "suspend of one's own process"
+		expect 0 '' "suspend of one's own process" as_nobody "$GPREEMPT" suspend "$own" --for 100ms
 	fi
 	stop_load "$own"
 fi
@@ -51,15 +48,12 @@ start_load --mps
 server=$LOAD
 try "$GPREEMPT" suspend "$server"
 exits 3 "gpreempt: process $server (nvidia-cuda-mps*) works for many programs*--force*" 'an MPS server'
-try "$GPREEMPT" bench "$server"
-exits 3 "gpreempt: process $server *--force*" 'bench of an MPS server'
-try "$GPREEMPT" suspend --device 0
-exits 3 "gpreempt: process $server *--force*" 'a device with an MPS server'
+expect 3 "gpreempt: process $server *--force*" 'bench of an MPS server' "$GPREEMPT" bench "$server"
+expect 3 "gpreempt: process $server *--force*" 'a device with an MPS server' "$GPREEMPT" suspend --device 0
 is_running "$load" || fail 'half of a device is held'
 try "$GPREEMPT" ps --for 1ms
 [[ $out == *'(a server)'*"$server works for many programs"* ]] || fail "ps of a server: $out"
-try "$GPREEMPT" suspend "$server" --force --for 50ms
-exits 0 '' 'suspend --force'
+expect 0 '' 'suspend --force' "$GPREEMPT" suspend "$server" --force --for 50ms
 stop_load "$server"
 
 # --device: one GPU of a process; without a PID, everybody there.
@@ -70,19 +64,16 @@ gpu_held() { # GPU: the pids that are held on it
 }
 suspend_in_background on_device "$load" --device 1
 [[ $(gpu_held 1) == "[$load]" && $(gpu_held 0) == '[]' ]] || fail "--device 1: $(gpu_held 0) $(gpu_held 1)"
-kill -INT "$JOB"
-wait "$JOB"
+end_job INT "$JOB"
 suspend_in_background on_device --device 0
 until_true eval "[[ \$(gpu_held 0) == \"\$(jq -nc '[$load,$second] | sort')\" ]]" ||
 	fail "suspend --device 0 holds $(gpu_held 0)"
 [[ $(gpu_held 1) == '[]' ]] || fail 'suspend --device 0 holds on device 1, too'
-kill -INT "$JOB"
-wait "$JOB"
+end_job INT "$JOB"
 [[ $(gpu_held 0) == '[]' ]] || fail 'suspend --device 0 left something held'
 try "$GPREEMPT" suspend "$second" --device 1
 exits 4 "gpreempt: process $second has no queues on device 1" 'a device that the process does not use'
-try "$GPREEMPT" suspend --device 7
-exits 4 'gpreempt: there is no device 7; the last one is 1' 'a device that is not there'
+expect 4 'gpreempt: there is no device 7; the last one is 1' 'a device that is not there' "$GPREEMPT" suspend --device 7
 
 # --queue: the others of the process run on.
 start_load --contexts 2
@@ -91,11 +82,9 @@ id=$("$GPREEMPT" queues "$queues" --json | jq '[.queues[] | select(.type == "com
 suspend_in_background one_queue "$queues" --queue "$id"
 [[ $(jq -c "[.clients[].groups[] | select(.pid == $queues and .held) | .tsg_id]" "$EMU/state") == "[$id]" ]] ||
 	fail '--queue held something else'
-kill -INT "$JOB"
-wait "$JOB"
+end_job INT "$JOB"
 is_running "$queues" || fail '--queue left it held'
-try "$GPREEMPT" suspend "$queues" --queue 4711
-exits 4 "gpreempt: process $queues has no queue 4711*" 'a queue that is not there'
+expect 4 "gpreempt: process $queues has no queue 4711*" 'a queue that is not there' "$GPREEMPT" suspend "$queues" --queue 4711
 ends_right "$queues"
 
 # --container: in a pid namespace and a cgroup of its own, where that can be made.
@@ -112,11 +101,9 @@ if [[ $group ]]; then
 	jobs_started+=("$outer")
 	until_true said inner ready || fail "no load in the container: $(<"$work/inner")"
 	inner=$(pgrep -P "$outer")
-	try "$GPREEMPT" queues --container "gpreempt-test-$$" 1 --json
-	exits 0 '' 'a pid in a container'
+	expect 0 '' 'a pid in a container' "$GPREEMPT" queues --container "gpreempt-test-$$" 1 --json
 	holds ".pid == $inner" 'the pid in the container is found'
-	try "$GPREEMPT" suspend --container "gpreempt-test-$$" 1 --for 50ms
-	exits 0 '' 'suspend in a container'
+	expect 0 '' 'suspend in a container' "$GPREEMPT" suspend --container "gpreempt-test-$$" 1 --for 50ms
 	[[ $out == "held $inner (rm-load)"* ]] || fail "suspend in a container: $out"
 	try "$GPREEMPT" queues --container "gpreempt-test-$$" 4711
 	exits 4 'gpreempt: there is no process 4711 in a container*' 'no such pid in the container'

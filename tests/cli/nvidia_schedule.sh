@@ -33,8 +33,7 @@ train=$LOAD
 schedule_in_background --lc "$service" --be "$train"
 until_true has_slice "$service" 1000000 || fail "service: $(slice_of "$service")"
 until_true has_slice "$train" 1 || fail "job: $(slice_of "$train")"
-kill -TERM "$JOB"
-wait "$JOB" || fail "exit $?"
+end_job TERM "$JOB" || fail "exit $?"
 is_back "$service" "$train" || fail 'not as it was'
 said schedule "$train  be " || fail "statistics: $(<"$work/schedule")"
 
@@ -45,8 +44,7 @@ schedule_in_background --lc "$service" --be "$train"
 until_true has_slice "$service" 2000 || fail "service beside a stranger: $(slice_of "$service")"
 has_slice "$train" 2048 || fail "job beside a stranger: $(slice_of "$train")"
 is_back "$other" || fail 'a process that was not named was touched'
-kill -TERM "$JOB"
-wait "$JOB" || fail "exit $?"
+end_job TERM "$JOB" || fail "exit $?"
 is_back "$service" "$train" "$other" || fail 'not as it was beside a stranger'
 
 # Two jobs take turns.
@@ -61,20 +59,16 @@ done
 until_true one_is_held || fail 'not one of two is held'
 
 # Killed: whoever comes next puts it back.
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all'
+kill_job "$JOB"
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 is_back "$service" "$train" "$other" || fail 'resume --all left something'
 schedule_in_background --be "$train" --lc "$service"
 until_true has_slice "$service" 2000 || fail "service: $(slice_of "$service")"
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 has_slice "$service" 2000 || fail 'put back by the kill: this tests nothing'
 schedule_in_background --be "$other"
 until_true is_back "$train" "$service" || fail 'the next scheduler does not put back what was left'
-kill -INT "$JOB"
-wait "$JOB"
+end_job INT "$JOB"
 
 # Somebody resumes everything while it runs: it ends, and holds nothing again.
 schedule_in_background --lc "$service" --be "$train" --be "$other"
@@ -86,10 +80,8 @@ until_true is_back "$service" "$train" "$other" || fail 'held again after resume
 # It ends with the last of its processes, and with its time.
 start_load --count 300 --kernel-us 1000
 short=$LOAD
-try timeout 20 "$GPREEMPT" schedule --be "$short"
-exits 0 '' 'the last process ends'
-try "$GPREEMPT" schedule --be "$train" --for 300ms --json
-exits 0 '' '--for'
+expect 0 '' 'the last process ends' timeout 20 "$GPREEMPT" schedule --be "$short"
+expect 0 '' '--for' "$GPREEMPT" schedule --be "$train" --for 300ms --json
 jq -e '.[0].tasks[0].pid == '"$train"' and .[0].policy == "priority"' "$work/out" >/dev/null ||
 	fail "json: $out"
 
@@ -103,8 +95,7 @@ slices_are() {
 	[[ $slices == "$1" ]]
 }
 until_true slices_are '[2000,2048]' || fail "one of two queues: $slices"
-kill -INT "$JOB"
-wait "$JOB" || fail "one queue: exit $?"
+end_job INT "$JOB" || fail "one queue: exit $?"
 slices_are '[2048,2048]' || fail "one of two queues is not as it was: $slices"
 
 # What is said about each process reaches the policy: weights become slices, and 60 + 60 % cannot be
@@ -114,32 +105,22 @@ ratio_is_3() {
 	[[ $(($(slice_of "$train") / $(slice_of "$other"))) == 3 ]]
 }
 until_true ratio_is_3 || fail "weights: $(slice_of "$train") and $(slice_of "$other")"
-kill -INT "$JOB"
-wait "$JOB" || fail "weights: exit $?"
-try "$GPREEMPT" schedule --policy share --be "$train" --share 60 --be "$other" --share 60 --for 1s --json
-exits 0 '' shares
+end_job INT "$JOB" || fail "weights: exit $?"
+expect 0 '' shares "$GPREEMPT" schedule --policy share --be "$train" --share 60 --be "$other" --share 60 --for 1s --json
 holds '[.[].tasks[].refused] == [false,true]' 'the second share is refused'
 is_back "$train" "$other" || fail 'not as it was after shares'
 
 # Wrong arguments.
-try "$GPREEMPT" schedule --share 60
-exits 2 '*--share must follow the process that it is for*' 'a share of nobody'
+expect 2 '*--share must follow the process that it is for*' 'a share of nobody' "$GPREEMPT" schedule --share 60
 try "$GPREEMPT" schedule --lc "$train" --deadline soon
 exits 2 "*--deadline takes a time such as 500us, 2ms or 1s, not 'soon'*" 'no time'
-try "$GPREEMPT" schedule
-exits 2 '*give processes: --lc PID and --be PID*' 'no process'
-try "$GPREEMPT" schedule --lc 0
-exits 2 "*'0' is not a process id*" 'pid 0'
-try "$GPREEMPT" schedule --lc "$train" --be "$train"
-exits 2 '*named twice*' 'named twice'
-try "$GPREEMPT" schedule --lc "$train" --priority 16
-exits 2 '*0 to 15*' 'priority 16'
-try "$GPREEMPT" schedule --be "$$"
-exits 4 "gpreempt: process $$ *" 'a process without queues'
-try "$GPREEMPT" schedule --be "$both:4000000"
-exits 4 "gpreempt: process $both has no compute queue 4000000*" 'no such queue'
-try "$GPREEMPT" schedule --be "$train" --policy nonsense
-exits 2 '*nonsense*' 'no such policy'
+expect 2 '*give processes: --lc PID and --be PID*' 'no process' "$GPREEMPT" schedule
+expect 2 "*'0' is not a process id*" 'pid 0' "$GPREEMPT" schedule --lc 0
+expect 2 '*named twice*' 'named twice' "$GPREEMPT" schedule --lc "$train" --be "$train"
+expect 2 '*0 to 15*' 'priority 16' "$GPREEMPT" schedule --lc "$train" --priority 16
+expect 4 "gpreempt: process $$ *" 'a process without queues' "$GPREEMPT" schedule --be "$$"
+expect 4 "gpreempt: process $both has no compute queue 4000000*" 'no such queue' "$GPREEMPT" schedule --be "$both:4000000"
+expect 2 '*nonsense*' 'no such policy' "$GPREEMPT" schedule --be "$train" --policy nonsense
 for pid in "$service" "$train" "$other" "$both"; do
 	ends_right "$pid"
 done

@@ -6,16 +6,13 @@ set -u
 . "$SRC/tests/cli/nvidia.bash"
 begin_emu --gpus 2
 
-try "$GPREEMPT" ps
-exits 0 '' 'ps of nobody'
+expect 0 '' 'ps of nobody' "$GPREEMPT" ps
 [[ $out == 'no process has queues on a GPU here' ]] || fail "ps of nobody: '$out'"
 try "$GPREEMPT" ps --json
 holds '. == []' 'ps --json of nobody'
-try "$GPREEMPT" suspend --device 0
-exits 4 'gpreempt: no process has queues on *' 'suspend of an empty device'
+expect 4 'gpreempt: no process has queues on *' 'suspend of an empty device' "$GPREEMPT" suspend --device 0
 
-try "$GPREEMPT" doctor
-exits 0 '' 'doctor'
+expect 0 '' 'doctor' "$GPREEMPT" doctor
 [[ $out == *'NVIDIA driver 580'*'#'* || $out == *'NVIDIA driver 580'* ]] || fail "doctor: $out"
 [[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows the processes on them' ]] ||
 	fail "verdict: $(tail -n 1 "$work/out")"
@@ -27,22 +24,19 @@ busy=$LOAD
 start_load --idle --gpus 2 --contexts 3
 idle=$LOAD
 
-try "$GPREEMPT" ps --json
-exits 0 '' 'ps --json'
+expect 0 '' 'ps --json' "$GPREEMPT" ps --json
 holds 'length == 3' 'a line for each process and device'
 holds ".[] | select(.pid == $busy) | .name == \"rm-load\" and .user == \"root\" and .device == 0 and
 	.queues == 1 and .slice_us == 2048 and .state == \"active\" and .gpu_pct > 5 and
 	.memory == 2147483648 and (has(\"owner\") or has(\"shared\") | not)" 'the busy process'
 holds "map(select(.pid == $idle)) | map(.device) == [0,1] and map(.queues) == [2,1] and
 	all(.[]; (.state | . != \"active\" and . != \"running\" and . != \"waiting\") and (.gpu_pct == null or .gpu_pct < 10))" 'the idle process'
-try "$GPREEMPT" ps --for 1ms
-exits 0 '' 'ps'
+expect 0 '' 'ps' "$GPREEMPT" ps --for 1ms
 [[ $out =~ $busy\ +root\ +0\ +1\ +(active\ +)?2.05\ ms ]] || fail "ps: $out"
 [[ $out == *'device 0: '*'device 1: '* ]] || fail 'ps does not name the devices'
 
 # queues: the same numbers, handles and slices as the emulator's.
-try "$GPREEMPT" queues "$idle" --json
-exits 0 '' 'queues --json'
+expect 0 '' 'queues --json' "$GPREEMPT" queues "$idle" --json
 holds 'all(.devices[]; has("evicted_ms") | not) and all(.queues[]; has("serial") | not)' 'what NVIDIA GPUs do not tell'
 jq -c '[.queues[] | [.device, .id, .channels, .slice_us, .held, .client, .object]] | sort' \
 	"$work/out" >"$work/ours"
@@ -52,11 +46,9 @@ jq -c "[.clients[] | .handle as \$client | .groups[] | select(.pid == $idle) |
 cmp -s "$work/ours" "$work/theirs" || fail "queues: $(<"$work/ours") instead of $(<"$work/theirs")"
 holds '[.queues[] | select(.type == "compute")] | length == 3' 'three compute queues'
 holds 'all(.queues[]; .interleave != 0)' 'what is not known is not 0'
-try "$GPREEMPT" queues "$idle"
-exits 0 '' 'queues'
+expect 0 '' 'queues' "$GPREEMPT" queues "$idle"
 [[ $out == *'2 compute and 6 copy queues on '*'1 compute and 3 copy queues on '* ]] || fail "totals: $out"
-try "$GPREEMPT" queues "$busy" --c
-exits 0 '' 'queues --c'
+expect 0 '' 'queues --c' "$GPREEMPT" queues "$busy" --c
 cp "$work/out" "$work/array.c"
 echo 'int main(void) { return sizeof queue_ids / sizeof *queue_ids == 4 && queue_ids[3] == 3 ? 0 : 1; }' >>"$work/array.c"
 if ! "$CC" -Wall -Wextra -Werror -o "$work/array" "$work/array.c" || ! "$work/array"; then
@@ -67,8 +59,7 @@ exits 0 'gpreempt: the priority of 4 queues is not known; listed nevertheless' '
 [[ $out == *'1 compute and 3 copy queues on '* ]] || fail "queues --min-priority: $out"
 
 # A process without queues, and none at all.
-try "$GPREEMPT" queues $$
-exits 4 "gpreempt: process $$ *" 'queues of a process without any'
+expect 4 "gpreempt: process $$ *" 'queues of a process without any' "$GPREEMPT" queues $$
 for verb in queues monitor bench suspend; do
 	try "$GPREEMPT" $verb 4194304
 	[[ $status == 4 || $status == 2 ]] || fail "$verb of nobody: exit $status"
@@ -95,8 +86,7 @@ monitor_a_change() {
 	kill -CONT "$LOAD"
 	until_true eval "[[ \$(groups_of $LOAD) == $groups ]]" || fail "$*: nothing changed"
 	samples_go_on
-	kill -INT "$JOB"
-	wait "$JOB" || fail "monitor: exit $?"
+	end_job INT "$JOB" || fail "monitor: exit $?"
 	mv "$work/changes" "$work/out"
 	stop_load "$LOAD"
 }
@@ -110,14 +100,12 @@ monitor_a_change 1 --shrink 1000
 holds '.queues[] | select(.type == "compute") | .min == 1 and .max == 2 and .went == 1' 'a group went'
 in_background monitored "$GPREEMPT" monitor "$busy" --every 100ms
 sleep 1.2
-kill -INT "$JOB"
-wait "$JOB" || fail "monitor and Ctrl-C: exit $?"
+end_job INT "$JOB" || fail "monitor and Ctrl-C: exit $?"
 said monitored '^stable: ready to be scheduled$' || fail "monitor: $(<"$work/monitored")"
 said monitored 'share of device 0 .* [0-9]* %$' || fail "monitor: $(<"$work/monitored")"
 
 # bench: all succeed, figures in order, work is kept, nothing is left.
-try "$GPREEMPT" bench "$busy" --count 20 --hold-ms 2 --json
-exits 0 '' 'bench'
+expect 0 '' 'bench' "$GPREEMPT" bench "$busy" --count 20 --hold-ms 2 --json
 holds '.hold.tried == 20 and .hold.done == 20 and .release.done == 20' 'bench succeeds'
 holds '[.hold, .release][] | .answer_us | .min > 0 and .min <= .p50 and .p50 <= .p99 and .p99 <= .max' \
 	'bench: figures in order'
@@ -125,8 +113,7 @@ holds '.hold.effect_us == null and .find_us.p50 > 0' 'bench: what cannot be seen
 is_running "$busy" || fail 'bench leaves the process held'
 in_background benched "$GPREEMPT" bench "$busy" --count 1000000
 until_true eval "[[ \$(records) == 1 ]]" || fail 'bench has no record'
-kill -INT "$JOB"
-wait "$JOB" || fail "bench and Ctrl-C: exit $?"
+end_job INT "$JOB" || fail "bench and Ctrl-C: exit $?"
 said benched 'success: hold 100.0 %, release 100.0 %' || fail "bench and Ctrl-C: $(<"$work/benched")"
 said benched 'command to effect: not visible' || fail "bench: $(<"$work/benched")"
 is_running "$busy" || fail 'bench and Ctrl-C leave the process held'
@@ -154,7 +141,6 @@ jq -e ".tasks | map(select(.pid == $load))[0] | .ran_ns > 1000000 and .run_sourc
 	(has(\"scheduled\") | not)" "$work/out" >/dev/null || fail "stats: $out"
 try "$GPREEMPT" stats --for 100ms
 [[ $out =~ rm-load ]] || fail "stats: $out"
-try "$GPREEMPT" stats 4711
-exits 2 '*takes no argument*' 'stats with an argument'
+expect 2 '*takes no argument*' 'stats with an argument' "$GPREEMPT" stats 4711
 ends_right "$load"
 finish

@@ -31,8 +31,7 @@ ends_right "$load"
 # --for, and JSON events.
 start_load
 load=$LOAD
-try "$GPREEMPT" suspend "$load" --for 200ms --json
-exits 0 '' 'suspend --for'
+expect 0 '' 'suspend --for' "$GPREEMPT" suspend "$load" --for 200ms --json
 jq -es 'map(.event) == ["held","released"] and (.[1].held_us > 190000 and .[1].held_us < 2000000)
 	and all(.[]; .pid == '"$load"')' "$work/out" >/dev/null || fail "events: $out"
 makes_progress "$load" || fail 'not released after --for'
@@ -43,15 +42,12 @@ first=$JOB
 try "$GPREEMPT" suspend "$load"
 exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" 'held twice'
 is_held "$load" || fail 'the first hold is gone'
-try "$GPREEMPT" bench "$load"
-exits 1 "gpreempt: process $load is already held or scheduled by*" 'bench of a held process'
+expect 1 "gpreempt: process $load is already held or scheduled by*" 'bench of a held process' "$GPREEMPT" bench "$load"
 # Somebody who knows nothing of our record lets it run: held again.
-GPREEMPT_UNDO=$work/other try "$GPREEMPT" resume "$load"
-exits 0 '' 'resume with another undo file'
+GPREEMPT_UNDO=$work/other expect 0 '' 'resume with another undo file' "$GPREEMPT" resume "$load"
 until_true said first 'holding it again' || fail "not held again: $(<"$work/first")"
 until_true is_held "$load" || fail 'not held again'
-kill -INT "$first"
-wait "$first"
+end_job INT "$first"
 ends_right "$load"
 
 # A process that grows a context while it is held has that one held, too.
@@ -60,8 +56,7 @@ load=$LOAD
 suspend_in_background grown "$load"
 until_true eval "[[ \$(groups_of $load) == 2 ]]" || fail 'the load did not grow'
 until_true is_held "$load" || fail 'the new queue runs'
-kill -INT "$JOB"
-wait "$JOB" || fail 'held again: exit code'
+end_job INT "$JOB" || fail 'held again: exit code'
 said grown 'holding it again' || fail "does not say that it held it again: $(<"$work/grown")"
 is_running "$load" || fail 'the new queue is left held'
 ends_right "$load"
@@ -70,8 +65,7 @@ ends_right "$load"
 start_load
 load=$LOAD
 suspend_in_background ended "$load"
-kill -9 "$load"
-wait "$load" 2>/dev/null
+kill_job "$load"
 wait "$JOB" || fail "the target ended: exit $?"
 said ended "^$load (rm-load) .* has ended" || fail "does not say that it ended: $(<"$work/ended")"
 [[ $(records) == 0 ]] || fail 'the record of a process that ended stays'
@@ -82,13 +76,11 @@ load=$LOAD
 child=$(awk '/^child/ { print $2 }' "$EMU_TMP/$load")
 jobs_started+=("$child")
 suspend_in_background forked "$load"
-kill -9 "$load"
-wait "$load" 2>/dev/null
+kill_job "$load"
 sleep 0.3
 kill -0 "$JOB" || fail "ended with the parent: $(<"$work/forked")"
 [[ $(held "$load") == 1 ]] || fail 'the queues that the child has run' # by who made them
-kill -INT "$JOB"
-wait "$JOB" || fail "a fork: exit $?"
+end_job INT "$JOB" || fail "a fork: exit $?"
 said forked "^released $child (rm-load)" || fail "a fork: $(<"$work/forked")"
 [[ $(held "$load") == 0 ]] || fail 'the queues that the child has are left held'
 kill "$child"
@@ -99,8 +91,7 @@ load=$LOAD
 start_load
 other=$LOAD
 emu 'fault disable 0x65 3'
-try "$GPREEMPT" suspend "$load" "$other" --for 100ms
-exits 1 'gpreempt: cannot hold * (driver code 0x65)*' 'a driver that refuses'
+expect 1 'gpreempt: cannot hold * (driver code 0x65)*' 'a driver that refuses' "$GPREEMPT" suspend "$load" "$other" --for 100ms
 until_true is_running "$load" || fail 'the first stays held'
 until_true is_running "$other" || fail 'the second stays held'
 ends_right "$load"

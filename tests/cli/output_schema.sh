@@ -86,8 +86,7 @@ try "$GPREEMPT" suspend "$train" --for 20ms
 in_background hold "$GPREEMPT" suspend "$train"
 until_true said hold held || fail "suspend does not hold: $(<"$work/hold")"
 [[ $(head -n 1 "$work/hold") == *'until Ctrl-C' ]] || fail "suspend says: $(<"$work/hold")"
-kill -INT "$JOB"
-wait "$JOB" || fail "suspend ends with $?"
+end_job INT "$JOB" || fail "suspend ends with $?"
 if [[ -x ${GPREEMPTD-} ]]; then
 	in_background daemon "$GPREEMPTD" --gpu sim --policy priority
 	daemon=$JOB
@@ -105,8 +104,7 @@ if [[ -x ${GPREEMPTD-} ]]; then
 	holds ".released[0].owner == $daemon" 'the daemon released it'
 	try "$GPREEMPT" suspend "$train"
 	[[ $out == *', kept by the daemon until gpreempt resume' ]] || fail "suspend says: $out"
-	kill "$daemon"
-	wait "$daemon" || fail "the daemon ended with $?: $(<"$work/daemon")"
+	end_job TERM "$daemon" || fail "the daemon ended with $?: $(<"$work/daemon")"
 else
 	echo 'gpreemptd is not built: tried without it only'
 fi

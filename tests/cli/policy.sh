@@ -6,16 +6,14 @@ shopt -s extglob
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
 
-try "$GPREEMPT" policy --names
-exits 0 '' 'policy --names'
+expect 0 '' 'policy --names' "$GPREEMPT" policy --names
 [[ $out == none$'\n'* ]] || fail "the baseline is not the first in '$out'"
 for name in priority rr fair share mlfq edf lax; do
 	[[ $'\n'$out$'\n' == *$'\n'$name$'\n'* ]] || fail "policy --names lacks $name: '$out'"
 done
 names=$out
 
-try "$GPREEMPT" policy --list
-exits 0 '' 'policy --list'
+expect 0 '' 'policy --list' "$GPREEMPT" policy --list
 [[ $out =~ quantum\ +200\ ms\ +10-10000\ +turn ]] || fail "no default, range and unit in '$out'"
 [[ $out == *$'\n  attributes: weight, share, ceiling\n'* ]] || fail "the attributes of share are not in '$out'"
 longest=$(wc -L <"$work/out")
@@ -32,16 +30,11 @@ holds '[.[] | select(.name == "priority").attributes] == [["class", "priority"]]
 holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \
 	'each parameter has a default in its range and a unit'
 
-try "$GPREEMPT" policy frobnicate
-exits 2 "*frobnicate*" 'a policy that there is not'
-try "$GPREEMPT" policy rr:quantum=soon
-exits 2 "*quantum*" 'a parameter that is no number'
-try "$GPREEMPT" policy rr fair
-exits 2 "*give one policy*'fair'*" 'two policies'
-try "$GPREEMPT" policy --device 0
-exits 2 "*--device goes with a policy*" 'a device without a policy'
-try "$GPREEMPT" policy --device x rr
-exits 2 "*--device takes a whole number*" 'a device that is no number'
+expect 2 "*frobnicate*" 'a policy that there is not' "$GPREEMPT" policy frobnicate
+expect 2 "*quantum*" 'a parameter that is no number' "$GPREEMPT" policy rr:quantum=soon
+expect 2 "*give one policy*'fair'*" 'two policies' "$GPREEMPT" policy rr fair
+expect 2 "*--device goes with a policy*" 'a device without a policy' "$GPREEMPT" policy --device 0
+expect 2 "*--device takes a whole number*" 'a device that is no number' "$GPREEMPT" policy --device x rr
 export GPREEMPT_SOCKET=$work/no-such-socket
 try "$GPREEMPT" policy rr
 exits 1 "gpreempt: @(no daemon answers at $work/no-such-socket; start it with|this build cannot ask a daemon)*" 'policy without a daemon'

@@ -16,8 +16,7 @@ cd "$work" || exit 1
 found=0
 for file in *.yaml; do
 	found=$((found + 1))
-	try "$GPREEMPT" sim "$work/$file" --policy none,priority --json
-	exits 0 '' "$file"
+	expect 0 '' "$file" "$GPREEMPT" sim "$work/$file" --policy none,priority --json
 	holds '[.runs[].policy] == ["none", "priority"]' "$file runs under both policies"
 	holds 'all(.runs[]; .ejected == null)' "$file: nobody is thrown out"
 	holds 'all(.runs[].tasks[]; .class != "lc" or .requests > 0)' "$file answers requests"

@@ -9,14 +9,12 @@ try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
 [[ $err != *'reads no YAML'* ]] || exit 77
 
 cd "$SRC" || exit 1
-try "$GPREEMPT" sim scenarios/h200-corun.yaml --policy none,priority,rr
-exits 0 '' 'sim'
+expect 0 '' 'sim' "$GPREEMPT" sim scenarios/h200-corun.yaml --policy none,priority,rr
 for word in none priority rr 'response p50' 'p99.9' 'left over' 'of alone' inversions switching; do
 	[[ $out == *"$word"* ]] || fail "the table lacks '$word'"
 done
 
-try "$GPREEMPT" sim h200-corun --all --json
-exits 0 '' 'sim by name'
+expect 0 '' 'sim by name' "$GPREEMPT" sim h200-corun --all --json
 holds '.scenario == "h200-corun" and .seed == 1' 'JSON names scenario and seed'
 [[ $(jq -r '.runs[].policy' "$work/out") == "$("$GPREEMPT" policy --names)" ]] || fail '--all runs all policies'
 try "$GPREEMPT" sim h200-corun --all --policy rr --json
@@ -40,40 +38,28 @@ for form in '' --json; do
 	! cmp -s "$work/a" "$work/c" || fail "another seed, same bytes ($form)"
 done
 
-try "$GPREEMPT" sim h200-two-be --policy priority:quantum=50:age_after=200,none --json
-exits 0 '' 'policy with parameters'
+expect 0 '' 'policy with parameters' "$GPREEMPT" sim h200-two-be --policy priority:quantum=50:age_after=200,none --json
 holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters are named'
 
-try "$GPREEMPT" sim
-exits 2 '*a scenario is missing: give a file, or a name*' 'no scenario'
-try "$GPREEMPT" sim no-such-file.yaml
-exits 2 '*scenario no-such-file.yaml not found in this folder*' 'missing scenario'
-try "$GPREEMPT" sim "$work/no-such-file.yaml"
-exits 2 '*no-such-file.yaml*No such file*' 'missing file'
-try "$GPREEMPT" sim "$work"
-exits 2 '*directory*' 'a directory'
-try "$GPREEMPT" sim h200-corun h200-alone
-exits 2 '*one scenario at a time*' 'two scenarios'
-try "$GPREEMPT" sim h200-corun --policy nono
-exits 2 "*there is no policy 'nono'; there are: none, priority, rr,*" 'unknown policy'
-try "$GPREEMPT" sim h200-corun --policy priority:speed=1
-exits 2 "*has no parameter 'speed'*" 'unknown parameter'
-try "$GPREEMPT" sim h200-corun --policy priority:quantum=1
-exits 2 '*from 10 to 10000 ms*' 'parameter out of range'
-try "$GPREEMPT" sim h200-corun --seed banana
-exits 2 '*--seed takes a whole number*' 'seed that is no number'
+expect 2 '*a scenario is missing: give a file, or a name*' 'no scenario' "$GPREEMPT" sim
+expect 2 '*scenario no-such-file.yaml not found in this folder*' 'missing scenario' "$GPREEMPT" sim no-such-file.yaml
+expect 2 '*no-such-file.yaml*No such file*' 'missing file' "$GPREEMPT" sim "$work/no-such-file.yaml"
+expect 2 '*directory*' 'a directory' "$GPREEMPT" sim "$work"
+expect 2 '*one scenario at a time*' 'two scenarios' "$GPREEMPT" sim h200-corun h200-alone
+expect 2 "*there is no policy 'nono'; there are: none, priority, rr,*" 'unknown policy' "$GPREEMPT" sim h200-corun --policy nono
+expect 2 "*has no parameter 'speed'*" 'unknown parameter' "$GPREEMPT" sim h200-corun --policy priority:speed=1
+expect 2 '*from 10 to 10000 ms*' 'parameter out of range' "$GPREEMPT" sim h200-corun --policy priority:quantum=1
+expect 2 '*--seed takes a whole number*' 'seed that is no number' "$GPREEMPT" sim h200-corun --seed banana
 
 # wrong TEXT PATTERN: a scenario with this text is refused with one line that names file and line number.
 wrong() {
 	printf '%b' "$1" >"$work/wrong.yaml"
-	try "$GPREEMPT" sim "$work/wrong.yaml"
-	exits 2 "gpreempt: $work/wrong.yaml:[0-9]*: $2" "scenario ${1:0:40}"
+	expect 2 "gpreempt: $work/wrong.yaml:[0-9]*: $2" "scenario ${1:0:40}" "$GPREEMPT" sim "$work/wrong.yaml"
 	[[ $(wc -l <"$work/err") == 1 ]] || fail "more than one line: $err"
 }
 good='tasks:\n  - name: a\n    load: closed\n    kernel: 1ms\n'
 printf '%b' "$good" >"$work/good.yaml"
-try "$GPREEMPT" sim "$work/good.yaml"
-exits 0 '' 'the smallest scenario'
+expect 0 '' 'the smallest scenario' "$GPREEMPT" sim "$work/good.yaml"
 wrong "${good}    colour: red\n" "*colour*"
 wrong "${good}    kernel: 2ms\n" "*kernel*"
 wrong 'tasks:\n  - load: closed\n    kernel: 1\n' '*unit*'

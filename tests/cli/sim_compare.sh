@@ -21,8 +21,7 @@ scenario() {
 }
 
 scenario 'slice: 2048us'
-try "$GPREEMPT" sim "$work/scenario.yaml" --policy none,priority
-exits 0 '' 'compare'
+expect 0 '' 'compare' "$GPREEMPT" sim "$work/scenario.yaml" --policy none,priority
 verdict=$(sed -n '/^compared/,$p' "$work/out")
 [[ $(wc -l <<<"$verdict") == 3 ]] || fail "not a line per policy: $verdict"
 [[ $verdict == *none*'inference: deadline 1.00 ms missed by '*priority*'inference: deadline; training: share'*'other: ceiling'* ]] ||
@@ -106,14 +105,12 @@ holds '.runs[1] | (.kept | length == 2) and (.broke | length == 0)' 'a loop with
 scenario 'slices: false, max_held: 0, activity: none'
 needy=edf
 if grep -qx "$needy" <("$GPREEMPT" policy --names | tr ' ' '\n'); then
-	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "none,$needy"
-	exits 0 '' 'a policy that cannot run'
+	expect 0 '' 'a policy that cannot run' "$GPREEMPT" sim "$work/scenario.yaml" --policy "none,$needy"
 	[[ $out == *$'\n'"$needy  "*"cannot run: policy $needy "* ]] || fail "why it cannot run: $out"
 	[[ $out == *$'\nnone  '* ]] || fail 'none did not go on'
 	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "$needy,none" --json
 	holds '(.runs[0].cannot_run | startswith("policy ")) and (.runs[0] | has("tasks") | not)' 'JSON says why'
 	holds '.runs[1].tasks | length == 3' 'JSON has the others'
-	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "$needy"
-	exits 1 "gpreempt: policy $needy *" 'nothing can run'
+	expect 1 "gpreempt: policy $needy *" 'nothing can run' "$GPREEMPT" sim "$work/scenario.yaml" --policy "$needy"
 fi
 finish

@@ -8,8 +8,7 @@ set -u
 try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
 [[ $err != *'reads no YAML'* ]] || exit 77
 
-try "$GPREEMPT" sim "$SRC/scenarios/deadlines.yaml" --policy priority,edf,lax --json
-exits 0 '' 'sim deadlines'
+expect 0 '' 'sim deadlines' "$GPREEMPT" sim "$SRC/scenarios/deadlines.yaml" --policy priority,edf,lax --json
 holds 'all(.runs[] | select(.policy != "priority") | .tasks[] | select(.name | IN("control", "camera", "map")); .refused == false and .missed == 0)' \
 	'three are promised their deadlines, and no request is late'
 holds 'all(.runs[] | select(.policy != "priority") | .tasks[] | select(.name == "too-much"); .refused and .missed > 0)' \

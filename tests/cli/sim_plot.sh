@@ -46,8 +46,7 @@ ten+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=4
 
 # drawn CLAIM ARGUMENT...: draws an SVG and checks it; the output is the summary of check_svg.py.
 drawn() {
-	try "$GPREEMPT" sim --plot "$work/plot.svg" "${@:2}"
-	exits 0 '' "$1"
+	expect 0 '' "$1" "$GPREEMPT" sim --plot "$work/plot.svg" "${@:2}"
 	look_at_svg "$work/plot.svg" "$1"
 }
 
@@ -104,8 +103,7 @@ holds '.runs | length == 2' 'picture, trace and JSON at once'
 
 if [[ ${PNG_LOOK-} ]]; then
 	for scenario in one six; do
-		try "$GPREEMPT" sim "$work/$scenario.yaml" --plot "$work/plot.png" --policy none,priority
-		exits 0 '' "PNG of $scenario"
+		expect 0 '' "PNG of $scenario" "$GPREEMPT" sim "$work/$scenario.yaml" --plot "$work/plot.png" --policy none,priority
 		look_at_png "$work/plot.png" 2200 "PNG of $scenario"
 	done
 else
@@ -115,8 +113,7 @@ fi
 
 try "$GPREEMPT" sim h200-corun --plot "$work/plot.pdf"
 exits 2 'gpreempt: cannot draw to *: the file name must end with .svg or .png' 'another format'
-try "$GPREEMPT" sim h200-corun --plot .svg
-exits 2 'gpreempt: cannot draw to *: the file name must end with .svg or .png' 'only an end'
+expect 2 'gpreempt: cannot draw to *: the file name must end with .svg or .png' 'only an end' "$GPREEMPT" sim h200-corun --plot .svg
 try "$GPREEMPT" sim h200-corun --plot "$work/missing/plot.svg"
 exits 2 'gpreempt: cannot write the picture to */missing/plot.svg: No such file or directory' 'no folder'
 if [[ -e /dev/full ]]; then

@@ -30,8 +30,7 @@ same() {
 }
 
 swept() {
-	try "$GPREEMPT" sim "$scenario" --policy priority --json --sweep "$1"
-	exits 0 '' "--sweep $1"
+	expect 0 '' "--sweep $1" "$GPREEMPT" sim "$scenario" --policy priority --json --sweep "$1"
 }
 
 swept inference.rate=100:1000:4
@@ -62,8 +61,7 @@ jq .runs[0].tasks "$work/out" >"$work/a"
 "$GPREEMPT" sim "$scenario" --policy priority:age_after=200 --json --sweep priority.quantum=10:200:3 | jq .points[1].run.tasks >"$work/b"
 diff -q "$work/a" "$work/b" >/dev/null || fail 'the parameter is not set'
 
-try "$GPREEMPT" sim "$scenario" --sweep inference.rate=100:1000:4 --plot "$work/plot.svg"
-exits 0 '' 'table and picture'
+expect 0 '' 'table and picture' "$GPREEMPT" sim "$scenario" --sweep inference.rate=100:1000:4 --plot "$work/plot.svg"
 [[ $(grep -cE '^ +(100|400|700|1000)  (none|priority) ' "$work/out") == 8 ]] || fail "a line for each value and policy: $out"
 [[ $out == *'inference.rate  policy '*'lc p99 '*missed*'be work %'* ]] || fail "columns: $out"
 look_at_svg "$work/plot.svg" 'trade-off'
@@ -83,8 +81,7 @@ fi
 
 # wrong SWEEP PATTERN [ARGUMENT...]: exit 2 with that message.
 wrong() {
-	try "$GPREEMPT" sim "$scenario" --sweep "$1" "${@:3}"
-	exits 2 "$2" "--sweep $1"
+	expect 2 "$2" "--sweep $1" "$GPREEMPT" sim "$scenario" --sweep "$1" "${@:3}"
 }
 for text in '' rate inference.rate inference.rate= =1:2:3 inference.rate=1:2 inference.rate=1:2:x \
 	inference.rate=a:2:3 inference.rate=1:2:3:4 inference.=1:2:3 .rate=1:2:3 inference.rate=-1:2:3 a.b=1.2.3:4:5; do

@@ -11,11 +11,9 @@ cd "$SRC" || exit 1
 
 # traced ARGUMENT...: runs it with --trace, checks the trace and leaves its summary as the output.
 traced() {
-	try "$GPREEMPT" sim --json --trace "$work/trace.json" "$@"
-	exits 0 '' "sim $*"
+	expect 0 '' "sim $*" "$GPREEMPT" sim --json --trace "$work/trace.json" "$@"
 	cp "$work/out" "$work/report"
-	try python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
-	exits 0 '' "trace of $*"
+	expect 0 '' "trace of $*" python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
 }
 
 # report EXPRESSION: jq on the JSON that was written with the trace.
@@ -131,19 +129,15 @@ try "$GPREEMPT" sim "$scenario" --trace "$work/old.json" --plot "$work/new.svg" 
 [[ $(<"$work/old.json") == old && ! -e $work/new.svg ]] || fail 'a run that failed wrote something'
 timeout -s KILL 0.05 "$GPREEMPT" sim h200-corun --policy none,priority,rr --trace "$work/old.json" >"$work/out" 2>&1
 [[ $? != 137 || $(<"$work/old.json") == old ]] || fail 'a run that was killed wrote something'
-try "$GPREEMPT" sim "$scenario" --trace "$work/link.json" --policy none --for 10ms
-exits 0 '' 'through a link'
+expect 0 '' 'through a link' "$GPREEMPT" sim "$scenario" --trace "$work/link.json" --policy none --for 10ms
 [[ -L $work/link.json && $(jq '.traceEvents | length' "$work/old.json") -gt 1 ]] || fail 'the link was replaced'
 try "$GPREEMPT" sim "$scenario" --trace /dev/stdout --policy none --for 1us
 [[ $(head -c 1 "$work/out") == '{' ]] || fail 'nothing on standard output'
 [[ -z $(find "$work" -name '*.json.*' -o -name '*.svg.*') ]] || fail "left behind: $(ls "$work")"
 
-try "$GPREEMPT" sim h200-corun --from 1s
-exits 2 '*--from and --for need --plot or --trace*' 'a window of nothing'
+expect 2 '*--from and --for need --plot or --trace*' 'a window of nothing' "$GPREEMPT" sim h200-corun --from 1s
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s
 exits 2 'gpreempt: --from 30.0 s is after the end of the scenario at 30.0 s' 'behind the end'
-try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
-exits 2 'gpreempt: --for must be longer than 0' 'empty window'
-try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
-exits 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time'
+expect 2 'gpreempt: --for must be longer than 0' 'empty window' "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
+expect 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time' "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
 finish

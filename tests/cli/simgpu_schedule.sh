@@ -41,11 +41,9 @@ try_model() { # MODEL; ${service[@]}
 	kill -STOP "$service_pid" # until it is scheduled
 	in_background schedule "$GPREEMPT" schedule --lc "$service_pid" --be "$LOAD"
 	until_true said schedule '^ready$' || fail "$model: never ready: $(<"$work/schedule")"
-	kill -CONT "$service_pid"
-	wait "$service_pid" || fail "$model: scheduled: $?"
+	end_job CONT "$service_pid" || fail "$model: scheduled: $?"
 	is_there "$LOAD" || fail "$model: the job ended too soon: this tests nothing"
-	kill -TERM "$JOB"
-	wait "$JOB" || fail "$model: schedule ends with $?: $(<"$work/schedule")"
+	end_job TERM "$JOB" || fail "$model: schedule ends with $?: $(<"$work/schedule")"
 	said schedule 'policy priority.* 0 failures' ||
 		fail "$model: schedule says $(<"$work/schedule")"
 	until_true is_loose "$LOAD" || fail "$model: the job is still held"
@@ -65,8 +63,7 @@ try_model() { # MODEL; ${service[@]}
 	wait "$undisturbed" || fail "$model: undisturbed: $(<"$work/undisturbed")"
 	grep -q "^300 requests.*checksum $(jq -r .checksum "$work/undisturbed")$" "$work/train" ||
 		fail "$model: another checksum: $(<"$work/train") and $(<"$work/undisturbed")"
-	kill -TERM "$GPU"
-	wait "$GPU" || fail "$model: gpreempt-simgpu ends with $?"
+	end_job TERM "$GPU" || fail "$model: gpreempt-simgpu ends with $?"
 }
 
 service=(--kernel 200us --gap 4ms)

@@ -6,38 +6,29 @@ set -u
 . "$SRC/tests/cli/simgpu.bash"
 
 # ---- nobody is there -------------------------------------------------------------------------
-try "$GPREEMPT" simload --for 1s
-exits 4 'gpreempt: there is no simulated GPU at *: start one with gpreempt-simgpu' 'simload alone'
-try "$GPREEMPT" ps
-exits 4 'gpreempt: there is no simulated GPU at *' 'ps alone'
-try "$GPREEMPT" doctor
-exits 4 '' 'doctor alone'
+expect 4 'gpreempt: there is no simulated GPU at *: start one with gpreempt-simgpu' 'simload alone' "$GPREEMPT" simload --for 1s
+expect 4 'gpreempt: there is no simulated GPU at *' 'ps alone' "$GPREEMPT" ps
+expect 4 '' 'doctor alone' "$GPREEMPT" doctor
 [[ $out == *'start one: gpreempt-simgpu'* ]] || fail "doctor alone said: $out"
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all alone'
+expect 0 '' 'resume --all alone' "$GPREEMPT" resume --all
 try env GPREEMPT_GPU=frobnicate "$GPREEMPT" ps
 exits 2 "gpreempt: GPREEMPT_GPU is 'frobnicate': it can be nvidia, amd or sim" 'a wrong name'
 
 # ---- wrong calls ------------------------------------------------------------------------------
 for args in '--device h100' '--devices 0' '--devices 65' '--activity much' 'there' '--seed x'; do
 	# shellcheck disable=SC2086
-	try "$SIMGPU" $args
-	exits 2 '*' "gpreempt-simgpu $args"
+	expect 2 '*' "gpreempt-simgpu $args" "$SIMGPU" $args
 done
 for args in '--kernel 0' '--every 0' '--ahead 17' '--processes 0' 'there'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" simload $args
-	exits 2 '*' "simload $args"
+	expect 2 '*' "simload $args" "$GPREEMPT" simload $args
 done
-try "$SIMGPU" --socket "$(printf '%0200d' 0)"
-exits 1 'gpreempt-simgpu: *too long*' 'a long name'
+expect 1 'gpreempt-simgpu: *too long*' 'a long name' "$SIMGPU" --socket "$(printf '%0200d' 0)"
 
 # ---- one, with programs -----------------------------------------------------------------------
 start_simgpu --devices 2 --json
-try "$SIMGPU"
-exits 1 'gpreempt-simgpu: a simulated GPU is already running at *; stop it or use another --socket' 'a second one'
-try "$GPREEMPT" doctor
-exits 0 '' doctor
+expect 1 'gpreempt-simgpu: a simulated GPU is already running at *; stop it or use another --socket' 'a second one' "$SIMGPU"
+expect 0 '' doctor "$GPREEMPT" doctor
 [[ $out == *'simulated H200 #1'*'ready: 2 GPUs'* ]] || fail "doctor said: $out"
 start_simload train --kernel 5ms --ahead 16
 train=$LOAD
@@ -45,45 +36,36 @@ start_simload serve --kernel 100us --every 5ms --memory 7
 serve=$LOAD
 start_simload other --kernel 5ms --ahead 16 --device 1
 other=$LOAD
-try "$GPREEMPT" ps --json
-exits 0 '' ps
+expect 0 '' ps "$GPREEMPT" ps --json
 holds 'length == 3' 'three are there'
 holds ".[] | select(.pid == $serve) | .name == \"serve\" and .memory == 7340032 and .device == 0" 'serve'
 holds ".[] | select(.pid == $other) | .device == 1" 'other'
 holds ".[] | select(.pid == $train) | .gpu_pct > 5 and .run_source == \"measured\"" 'its share'
-try "$GPREEMPT" queues "$train" --json
-exits 0 '' queues
+expect 0 '' queues "$GPREEMPT" queues "$train" --json
 holds '[.. | objects | select(.type? == "compute")] | length == 1' 'one queue'
-try "$GPREEMPT" stats --for 100ms --json
-exits 0 '' stats
-try "$GPREEMPT" queues $$
-exits 4 "gpreempt: process $$ has no *" 'a process without a context'
-try "$GPREEMPT" bench "$train" --count 5 --json
-exits 0 '' bench
+expect 0 '' stats "$GPREEMPT" stats --for 100ms --json
+expect 4 "gpreempt: process $$ has no *" 'a process without a context' "$GPREEMPT" queues $$
+expect 0 '' bench "$GPREEMPT" bench "$train" --count 5 --json
 
 # ---- by hand ----------------------------------------------------------------------------------
 suspend_in_background suspend "$train"
 until_true is_held "$train" || fail 'suspend does not hold'
 is_loose "$serve" || fail 'suspend holds others'
-kill -INT "$JOB"
-wait "$JOB" || fail "suspend ends with $?"
+end_job INT "$JOB" || fail "suspend ends with $?"
 is_held "$train" && fail 'held after suspend'
 suspend_in_background suspend "$train" "$other"
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 for pid in "$train" "$other"; do
 	is_held "$pid" || fail 'released by a kill: this tests nothing'
 done
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all'
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 [[ $out == *"released $train"*'left held by process'*'which has ended'* ]] || fail "resume said: $out"
 for pid in "$train" "$other"; do
 	is_loose "$pid" || fail 'resume --all left something'
 done
 # Its record is found also where nobody selected the simulated GPU.
 suspend_in_background suspend "$other"
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 try env -u GPREEMPT_GPU GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent \
 	GPREEMPT_KFD_SYSFS=/nonexistent "$GPREEMPT" resume --all
 exits 0 '' 'resume --all without GPREEMPT_GPU'
@@ -93,23 +75,18 @@ is_loose "$other" || fail 'resume --all without GPREEMPT_GPU left something'
 cd "$GPREEMPT_RUN" || fail 'no folder'
 GPREEMPT_SIMGPU=simgpu.sock suspend_in_background suspend "$other"
 cd /
-kill -9 "$JOB"
-wait "$JOB" 2>/dev/null
+kill_job "$JOB"
 is_held "$other" || fail 'released by a kill: this tests nothing'
-try "$GPREEMPT" resume "$other"
-exits 0 '' 'resume from another folder'
+expect 0 '' 'resume from another folder' "$GPREEMPT" resume "$other"
 is_loose "$other" || fail 'resume from another folder left it held'
-try "$BUILD/tests/lib/example-list" "$other"
-exits 0 '' 'a program that uses the library'
+expect 0 '' 'a program that uses the library' "$BUILD/tests/lib/example-list" "$other"
 [[ $out == *compute* ]] || fail "the library lists: $out"
 
 # ---- the end ----------------------------------------------------------------------------------
-kill -TERM "$train"
-wait "$train" || fail "simload ends with $?: $(<"$work/train")"
+end_job TERM "$train" || fail "simload ends with $?: $(<"$work/train")"
 grep -Eq '^[0-9]+ requests, .*/s, p50 .*, p99 .*, max .*, checksum [0-9a-f]{16}$' "$work/train" ||
 	fail "simload said: $(<"$work/train")"
-try timeout 60 "$GPREEMPT" simload --processes 3 --requests 5 --kernel 1ms --json
-exits 0 '' 'three processes'
+expect 0 '' 'three processes' timeout 60 "$GPREEMPT" simload --processes 3 --requests 5 --kernel 1ms --json
 holds '.processes == 3 and .requests == 15 and .wrong == 0 and .left == 0' 'three processes'
 three=$(jq -r .checksum "$work/out")
 try timeout 60 "$GPREEMPT" simload --processes 3 --requests 5 --kernel 1ms --device 1 --json
@@ -119,10 +96,8 @@ try timeout 60 "$GPREEMPT" simload --processes 3 --requests 5 --kernel 1001us --
 start_simload many --processes 3 --kernel 1ms --device 1
 [[ $("$GPREEMPT" ps --for 1ms --json | jq 'map(select(.name == "many")) | length') == 3 ]] ||
 	fail 'three processes are not three tasks'
-kill -TERM "$LOAD"
-wait "$LOAD" || fail "three processes end with $?"
-kill -TERM "$GPU"
-wait "$GPU" || fail "gpreempt-simgpu ends with $?"
+end_job TERM "$LOAD" || fail "three processes end with $?"
+end_job TERM "$GPU" || fail "gpreempt-simgpu ends with $?"
 sed -i 1d "$work/simgpu" # ready
 jq -e '.wrong_packets == 0 and (.devices | length) == 2 and .devices[0].requests > 0 and
 	.devices[0].holds >= 7 and .devices[1].programs == 7' "$work/simgpu" >/dev/null ||

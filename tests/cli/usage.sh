@@ -5,38 +5,29 @@ set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
 
-try "$GPREEMPT"
-exits 2 'Usage: gpreempt VERB*' 'no verb'
+expect 2 'Usage: gpreempt VERB*' 'no verb' "$GPREEMPT"
 for form in --help -h help; do
-	try "$GPREEMPT" $form
-	exits 0 '' "gpreempt $form"
+	expect 0 '' "gpreempt $form" "$GPREEMPT" $form
 	[[ $out == *demo*doctor*run*set*ps*top*events*trace*queues*monitor*suspend*resume*bench*schedule*sim*simload*policy* ]] || fail "gpreempt $form does not list the verbs"
 done
-try "$GPREEMPT" --version
-exits 0 '' '--version'
+expect 0 '' '--version' "$GPREEMPT" --version
 [[ $out =~ ^gpreempt\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--version said '$out'"
 
-try "$GPREEMPT" frobnicate
-exits 2 "gpreempt: there is no verb 'frobnicate'; see gpreempt --help" 'unknown verb'
+expect 2 "gpreempt: there is no verb 'frobnicate'; see gpreempt --help" 'unknown verb' "$GPREEMPT" frobnicate
 asking='run set events trace top' # these need json-c
 "$GPREEMPT" set --help 2>&1 | grep -q 'this build cannot ask a daemon' && asking=
 for verb in demo doctor ps queues monitor suspend resume bench schedule sim simload policy $asking; do
-	try "$GPREEMPT" "$verb" --help
-	exits 0 '' "$verb --help"
+	expect 0 '' "$verb --help" "$GPREEMPT" "$verb" --help
 	[[ $out == "Usage: gpreempt $verb"* ]] || fail "$verb --help said '${out:0:60}'"
-	try "$GPREEMPT" help "$verb"
-	exits 0 '' "help $verb"
+	expect 0 '' "help $verb" "$GPREEMPT" help "$verb"
 	try "$GPREEMPT" "$verb" --no-such-option
 	wrong=2
 	[[ $verb == run ]] && wrong=125 # as env(1)
 	exits $wrong '*no-such-option*' "$verb with an unknown option"
 done
-try "$GPREEMPT" help frobnicate
-exits 2 "gpreempt: there is no verb 'frobnicate'*" 'help for an unknown verb'
-try "$GPREEMPT" demo there
-exits 2 "*takes no argument*'there'*" 'demo with an argument'
-try "$GPREEMPT" demo --seed=-1
-exits 2 '*--seed takes a whole number*' 'demo with a negative seed'
+expect 2 "gpreempt: there is no verb 'frobnicate'*" 'help for an unknown verb' "$GPREEMPT" help frobnicate
+expect 2 "*takes no argument*'there'*" 'demo with an argument' "$GPREEMPT" demo there
+expect 2 '*--seed takes a whole number*' 'demo with a negative seed' "$GPREEMPT" demo --seed=-1
 
 # What cannot be written is a failure, not a success.
 if [[ -w /dev/full ]]; then

@@ -60,8 +60,7 @@ start_daemon() {
 }
 
 kill_daemon() {
-	kill -KILL "$DAEMON"
-	wait "$DAEMON" 2>/dev/null
+	kill_job "$DAEMON"
 }
 
 # knows PID: the daemon sees its queues, and whether they have work.
@@ -76,8 +75,7 @@ nothing_left() {
 # hold PID: through the daemon, until it is.
 hold() {
 	until_true knows "$1" || give_up "the daemon does not know $1: $("$GPREEMPT" ps --json)"
-	try "$GPREEMPT" suspend "$1"
-	exits 0 '' "suspend of another user's program"
+	expect 0 '' "suspend of another user's program" "$GPREEMPT" suspend "$1"
 	is_held "$1" || fail "$1 is not held"
 }
 
@@ -98,8 +96,7 @@ within_the_units() {
 	start_keeper
 	start_daemon
 	hold "$1"
-	try "$GPREEMPT" resume "$1"
-	exits 0 '' "resume of another user's program"
+	expect 0 '' "resume of another user's program" "$GPREEMPT" resume "$1"
 	goes_on "$1" 'the daemon'
 	hold "$1"
 	kill_daemon
@@ -110,7 +107,6 @@ within_the_units() {
 	hold "$1"
 	kill -KILL "$KEEPER"
 	kill_daemon
-	try "${AS[@]}" "$keeper" --once
-	exits 0 '*' 'gpreempt-keeper --once'
+	expect 0 '*' 'gpreempt-keeper --once' "${AS[@]}" "$keeper" --once
 	is_put_back "$1" 'gpreempt-keeper --once'
 }

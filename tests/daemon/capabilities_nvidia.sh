@@ -27,11 +27,9 @@ start_daemon
 hold "$LOAD"
 kill_daemon
 SECONDS=0
-try "${ptrace_only[@]}" "$keeper" --once
-exits 1 '*CAP_DAC_READ_SEARCH*left records=1*' 'gpreempt-keeper --once that cannot'
+expect 1 '*CAP_DAC_READ_SEARCH*left records=1*' 'gpreempt-keeper --once that cannot' "${ptrace_only[@]}" "$keeper" --once
 ((2 * SECONDS <= limit)) || fail "gpreempt-keeper --once took $SECONDS s of the $limit s that it may"
-try "${AS[@]}" "$keeper" --once
-exits 0 '*' 'gpreempt-keeper --once that can'
+expect 0 '*' 'gpreempt-keeper --once that can' "${AS[@]}" "$keeper" --once
 is_put_back "$LOAD" 'gpreempt-keeper --once'
 ends_right "$LOAD"
 finish

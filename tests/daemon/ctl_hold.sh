@@ -11,21 +11,17 @@ one=$LOAD
 load two --kernel 2ms
 two=$LOAD
 
-try "$GPREEMPT" suspend "$one"
-exits 0 '' 'suspend'
+expect 0 '' 'suspend' "$GPREEMPT" suspend "$one"
 is "$one" '.state == "suspended" and .held_by == ["user"]'
 stands_still "$one" || fail 'a suspended program goes on'
 goes_on "$two" || fail 'another program does not'
-try "$GPREEMPT" resume "$two"
-exits 0 '' 'resume of a program that is not held'
+expect 0 '' 'resume of a program that is not held' "$GPREEMPT" resume "$two"
 [[ $out != *released* ]] || fail "released what was not held: $out"
-try "$GPREEMPT" resume "$one"
-exits 0 '' 'resume'
+expect 0 '' 'resume' "$GPREEMPT" resume "$one"
 [[ $out == "released $one (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume said '$out'"
 goes_on "$one" || fail 'it does not go on after a resume'
 
-try "$GPREEMPT" suspend "$one" "$two" --for 300ms --json
-exits 0 '' 'suspend --for'
+expect 0 '' 'suspend --for' "$GPREEMPT" suspend "$one" "$two" --for 300ms --json
 [[ $(jq -r .event "$work/out" | paste -sd' ') == 'held held released released' ]] || fail "suspend --for: $out"
 for pid in "$one" "$two"; do
 	goes_on "$pid" || fail "$pid does not go on after suspend --for"
@@ -40,8 +36,7 @@ load three --kernel 2ms
 until_true eval "\"\$GPREEMPT\" ps --json | jq -e 'any(.[]; .held_by == [\"policy\"])' >/dev/null" ||
 	fail "the policy holds nobody: $("$GPREEMPT" ps)"
 before=$("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone')
-try "$GPREEMPT" resume --all --json
-exits 0 '' 'resume --all'
+expect 0 '' 'resume --all' "$GPREEMPT" resume --all --json
 holds "[.released[].pid] == [$two]" 'resume --all releases what was held by hand, and only that'
 [[ $("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone') == "$before" ]] ||
 	fail 'resume --all undid what the policy did'
@@ -54,8 +49,7 @@ done
 "$GPREEMPT" suspend "$one" >/dev/null
 kill -STOP "$DAEMON"
 SECONDS=0
-try "$GPREEMPT" resume --all
-exits 0 'gpreempt: the daemon does not answer*' 'resume --all beside a stopped daemon'
+expect 0 'gpreempt: the daemon does not answer*' 'resume --all beside a stopped daemon' "$GPREEMPT" resume --all
 ((SECONDS < 20)) || fail "it took $SECONDS s"
 [[ $out == *"released $one "* ]] || fail "resume --all beside a stopped daemon said '$out'"
 "$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
@@ -69,17 +63,14 @@ goes_on "$one" || fail 'it does not run when the daemon goes on'
 
 # One that was killed.
 "$GPREEMPT" suspend "$one" >/dev/null
-kill -KILL "$DAEMON"
-wait "$DAEMON" 2>/dev/null
-try "$GPREEMPT" resume --all
-exits 0 '' 'resume --all after the daemon was killed'
+kill_job "$DAEMON"
+expect 0 '' 'resume --all after the daemon was killed' "$GPREEMPT" resume --all
 "$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
 	fail 'it is still held after the daemon was killed'
 start_daemon
 goes_on "$one" || fail 'it does not run after a restart'
 
 # No work was lost in all that.
-kill -TERM "$one"
-wait "$one" || fail "the program failed: $(<"$work/one")"
+end_job TERM "$one" || fail "the program failed: $(<"$work/one")"
 grep -q checksum "$work/one" || fail "no result: $(<"$work/one")"
 finish

@@ -23,14 +23,12 @@ done < <("$GPREEMPT" ps --json | jq '.[] | select(.name == "child").pid')
 # On the GPU that was asked for.
 in_background there "$GPREEMPT" run --class be --gpu 1 -- "$GPREEMPT" simload --name there --for 60s
 is "$JOB" '.device == 1 and .class == "be"'
-kill "$JOB"
-wait "$JOB"
+end_job TERM "$JOB"
 
 # A program that runs already, of which nobody has said anything.
 load job --kernel 5ms
 is "$LOAD" '.class == "unmanaged" and .set_by == "default"'
-try "$GPREEMPT" set "$LOAD" --class be --share 25 --gang trainers
-exits 0 '' 'set'
+expect 0 '' 'set' "$GPREEMPT" set "$LOAD" --class be --share 25 --gang trainers
 [[ $out == "$LOAD (gpreempt): class be, priority 0, weight 100, share 25 %, gang trainers; in force on 1 device; policy priority does not use share" ]] ||
 	fail "set said '$out'"
 is "$LOAD" '.class == "be" and .share_permille == 250 and .gang == "trainers" and .set_by == "user"'
@@ -63,13 +61,10 @@ is "$LOAD" '.class == "unmanaged"'
 bash -c "until [[ -e $work/go ]]; do sleep 0.02; done; exec \"\$GPREEMPT\" simload --name late --for 60s" >"$work/late" &
 late=$!
 jobs_started+=("$late")
-try "$GPREEMPT" set "$late" --class lc
-exits 0 '' 'set before the first queue'
+expect 0 '' 'set before the first queue' "$GPREEMPT" set "$late" --class lc
 [[ $out == *'class lc'*'not seen on a GPU yet'* ]] || fail "set before the first queue said '$out'"
 touch "$work/go"
 is "$late" '.class == "lc" and .set_by == "user"'
-kill "$late"
-wait "$late"
-try "$GPREEMPT" set "$late" --class be
-exits 4 "gpreempt: *$late*" 'set of a process that is gone'
+end_job TERM "$late"
+expect 4 "gpreempt: *$late*" 'set of a process that is gone' "$GPREEMPT" set "$late" --class be
 finish

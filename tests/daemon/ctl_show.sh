@@ -40,23 +40,20 @@ try "$GPREEMPT" policy
 [[ $out == *$'\nin force: priority: '*'quantum 200 ms'*$'\n  from the command line of gpreemptd (--policy)\n'* ]] || fail "policy does not say what is in force: ${out: -300}"
 try "$GPREEMPT" policy fair:turn=20
 [[ $out == 'in force: fair: '*'turn 20 ms'*$'\n  chosen by '* ]] || fail "policy fair said '$out'"
-try "$GPREEMPT" policy rr --device 1
-exits 0 '' 'policy on one device'
+expect 0 '' 'policy on one device' "$GPREEMPT" policy rr --device 1
 try "$GPREEMPT" ps
 [[ $out == *'#0, policy fair'*'#1, policy rr'* ]] || fail "policies of the devices: $out"
 try "$GPREEMPT" policy --json
 holds '[.[] | select(.in_force != []) | [.name, .in_force]] | sort == [["fair", [0]], ["rr", [1]]]' \
 	'policy --json says what is in force'
-try "$GPREEMPT" policy rr --device 7
-exits 4 'gpreempt: there is no device 7*' 'policy on no device'
+expect 4 'gpreempt: there is no device 7*' 'policy on no device' "$GPREEMPT" policy rr --device 7
 try "$GPREEMPT" policy priority --json
 holds '.policy == "priority" and .params.quantum == 200' 'policy --json'
 
 "$GPREEMPT" suspend "$train" >/dev/null
 stands_still "$train" || fail 'a suspended program goes on'
 "$GPREEMPT" resume "$train" >/dev/null
-kill "$train"
-wait "$train"
+end_job TERM "$train"
 until_true said events task_out || fail "no event of the end: $(<"$work/events")"
 kill -INT "$events" "$trace"
 wait "$events" || fail "events: $?"
@@ -65,13 +62,11 @@ for claim in "any(.[]; .event == \"held\" and .pid == $train and .by == [\"user\
 	'all(.[]; .at_ns > 1e18 and (.event == "attr" or .event == "policy" or .mono_ns > 0))'; do
 	jq -es "$claim" "$work/events" >/dev/null || fail "events: not so: $claim in $(<"$work/events")"
 done
-try env TZ=UTC "$GPREEMPT" events --for 1ms --kind held
-exits 0 '' 'events --kind'
+expect 0 '' 'events --kind' env TZ=UTC "$GPREEMPT" events --for 1ms --kind held
 
 wait "$trace" || fail "trace: $? $(<"$work/trace")"
 jq -e '.tasks == 2 and .events >= 6 and .lost == 0' "$work/trace" >/dev/null || fail "trace said $(<"$work/trace")"
-try python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
-exits 0 '' 'a trace that Perfetto can read'
+expect 0 '' 'a trace that Perfetto can read' python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
 holds '.processes == ["device 0: simulated H200 #0", "device 1: simulated H200 #1"] and (.threads | length) == 4' 'a track for each device and task'
 holds '.async.hold >= 1 and .us.running > 0 and .moments.task_out == 1 and .moments["policy fair"] >= 1' 'what was seen'
 
@@ -84,6 +79,5 @@ status=0
 wait "$JOB" || status=$?
 [[ $status == 1 ]] || fail "events after the end of the daemon: exit $status"
 said events 'gpreempt: the daemon' || fail "events says nothing of the end: $(<"$work/events")"
-try "$GPREEMPT" set 1 --class be
-exits 1 'gpreempt: no daemon answers*' 'set after the end of the daemon'
+expect 1 'gpreempt: no daemon answers*' 'set after the end of the daemon' "$GPREEMPT" set 1 --class be
 finish

@@ -18,6 +18,5 @@ start_daemon() {
 }
 
 end_daemon() {
-	kill "$DAEMON"
-	wait "$DAEMON" || fail "the daemon ended with $?: $(<"$work/daemon")"
+	end_job TERM "$DAEMON" || fail "the daemon ended with $?: $(<"$work/daemon")"
 }

@@ -12,8 +12,7 @@ RUNS=${RUNS:-50} SCAN_MS=${SCAN_MS:-5000}
 echo "scheduler: {scan: ${SCAN_MS}ms}" >"$work/config"
 start_simgpu --devices 1
 start_daemon --policy priority --config "$work/config"
-try timeout 500 python3 "$SRC/tests/daemon/run_in_force.py" "$RUNS"
-exits 0 '' 'the programs run'
+expect 0 '' 'the programs run' timeout 500 python3 "$SRC/tests/daemon/run_in_force.py" "$RUNS"
 end_daemon
 
 jq -es --argjson n "$RUNS" 'length == $n and all(.[];

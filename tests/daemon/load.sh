@@ -44,8 +44,7 @@ sleep 10
 used=$(($(cpu_ms) - before))
 echo "idle with 100 tasks on $devices devices: $used ms of CPU in 10 s"
 ((used < 100)) || fail "idle it takes $used ms in 10 s, more than 1 % of a core"
-kill -TERM "$idle"
-wait "$idle"
+end_job TERM "$idle"
 until_true tasks_are 0 || fail 'tasks of processes that ended are still there'
 end_daemon
 

@@ -147,6 +147,5 @@ within all_evaluated || fail 'an alert cannot be evaluated'
 end_daemon
 within is 0 'up{job="gpreemptd"}' || fail 'that the daemon is gone is not seen'
 within has_data 'ALERTS{alertname="GpreemptDaemonDown"}' || fail 'nor told'
-kill "$PROMETHEUS"
-wait "$PROMETHEUS" || fail "prometheus ended with $?: $(tail -n 5 "$work/prometheus")"
+end_job TERM "$PROMETHEUS" || fail "prometheus ended with $?: $(tail -n 5 "$work/prometheus")"
 finish

@@ -41,25 +41,20 @@ sees_it() {
 	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"set_by\"))" >/dev/null
 }
 until_true sees_it || fail "a user's ps does not ask the machine's daemon: $(as "$user" "$work/gpreempt" ps --json)"
-try as "$user" "$work/gpreempt" run --class be -- /bin/true
-exits 0 '' "run by an ordinary user"
-try as "$user" "$work/gpreempt" set "$own" --class be
-exits 0 '' "set of one's own program"
+expect 0 '' "run by an ordinary user" as "$user" "$work/gpreempt" run --class be -- /bin/true
+expect 0 '' "set of one's own program" as "$user" "$work/gpreempt" set "$own" --class be
 # What the variable says of another session is no reason not to look further.
-XDG_RUNTIME_DIR=/run/nowhere try as "$user" "$work/gpreempt" set "$own" --class be
-exits 0 '' 'with XDG_RUNTIME_DIR that is not there'
+XDG_RUNTIME_DIR=/run/nowhere expect 0 '' 'with XDG_RUNTIME_DIR that is not there' as "$user" "$work/gpreempt" set "$own" --class be
 
 # One's own holds. The daemon's records are root's, wherever they stand: that is no failure.
 for run in '' /run/gpreempt; do
 	for what in "$own" --all; do
-		try as "$user" "$work/gpreempt" suspend "$own"
-		exits 0 '' "suspend of one's own program"
+		expect 0 '' "suspend of one's own program" as "$user" "$work/gpreempt" suspend "$own"
 		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
 		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
 		[[ $out == "released $own (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume $what: $out"
 	done
-	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
-	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"
+	GPREEMPT_RUN=$run expect 0 '' "resume of what is not held, GPREEMPT_RUN='$run'" as "$user" "$work/gpreempt" resume "$own"
 	[[ $out == "$own is scheduled by the daemon ($DAEMON)"* ]] || fail "resume of what is not held: $out"
 done
 in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 1000
@@ -75,8 +70,7 @@ in_background fake python3 "$SRC/tests/cli/fake_daemon.py" "/tmp/gpreempt-$user/
 fake=$JOB
 until_true test -S "/tmp/gpreempt-$user/gpreemptd.sock" || fail "no impostor: $(<"$work/fake")"
 chmod 666 "/tmp/gpreempt-$user/gpreemptd.sock"
-try as "$user" "$work/gpreempt" set "$own" --class be
-exits 0 '' 'set beside an impostor'
+expect 0 '' 'set beside an impostor' as "$user" "$work/gpreempt" set "$own" --class be
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 end_daemon
 try as "$user" "$work/gpreempt" run --class be -- /bin/true

@@ -35,8 +35,7 @@ start_daemon --config "$work/config"
 is priority 'from the configuration' 'at first'
 said daemon '^info device.started .* policy=priority source=configuration' || fail "the log does not name the source: $(<"$work/daemon")"
 
-try "$GPREEMPT" policy rr
-exits 0 '' 'policy rr'
+expect 0 '' 'policy rr' "$GPREEMPT" policy rr
 is rr "$chosen priority ('gpreempt policy --default' returns to it)" 'chosen'
 try "$GPREEMPT" ps
 [[ $out == *'policy rr (chosen by a user)'* ]] || fail "ps does not say that a user chose the policy: $out"
@@ -74,21 +73,18 @@ configure priority
 reload
 is rr 'chosen by' 'a reload cannot override the command line'
 said daemon '^warn policy.overridden policy=fair' || fail "nothing in the log: $(<"$work/daemon")"
-try "$GPREEMPT" policy --default
-exits 0 '' 'policy --default'
+expect 0 '' 'policy --default' "$GPREEMPT" policy --default
 is fair 'from the command line of gpreemptd' 'the default is that of the command line'
 
 # Back to the configuration.
 restart
 is priority 'from the configuration' 'a start without --policy'
 "$GPREEMPT" policy rr >/dev/null || fail 'policy rr'
-try "$GPREEMPT" policy --default
-exits 0 '' 'policy --default'
+expect 0 '' 'policy --default' "$GPREEMPT" policy --default
 [[ $out == 'in force: priority: '*$'\n  from the configuration' ]] || fail "policy --default said '$out'"
 restart
 is priority 'from the configuration' 'a restart after policy --default'
-try "$GPREEMPT" policy --default rr
-exits 2 "*--default and the policy 'rr' contradict*" 'policy --default with a policy'
+expect 2 "*--default and the policy 'rr' contradict*" 'policy --default with a policy' "$GPREEMPT" policy --default rr
 
 # A choice for one device stays at a reload, and ends with the daemon.
 "$GPREEMPT" policy --device 0 rr >/dev/null || fail 'policy --device'

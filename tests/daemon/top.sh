@@ -103,8 +103,7 @@ shows 'select a task' 'keys while it hangs'
 keys x
 kill -CONT "$DAEMON"
 shows '^3 tasks on 1 device' 'it answers again'
-kill -KILL "$DAEMON"
-wait "$DAEMON" 2>/dev/null
+kill_job "$DAEMON"
 shows '^(no daemon answers|the daemon has closed)' 'a daemon that is gone'
 keys h
 shows '^not connected to the daemon' 'an action without one'

@@ -80,20 +80,16 @@ fi
 
 # ---- for pipes and programs ---------------------------------------------------------------------
 
-COLUMNS=80 try "$GPREEMPT" top --every 200ms
-exits 0 '' 'top into a file'
+COLUMNS=80 expect 0 '' 'top into a file' "$GPREEMPT" top --every 200ms
 [[ $out == *'tasks on 1 device'*DEV*PID*train* && $out != *quit* ]] || fail "top into a file: $out"
 [[ $(LC_ALL=C.UTF-8 wc -L <"$work/out") -le 80 ]] || fail "wider than COLUMNS: $out"
-try "$GPREEMPT" top --json --every 300ms
-exits 0 '' 'top --json'
+expect 0 '' 'top --json' "$GPREEMPT" top --json --every 300ms
 holds '(.devices | length) == 1 and (.tasks | length) == 3 and .devices[0].busy_pct > 20' 'one picture'
 holds '[.tasks[].gpu_pct] == ([.tasks[].gpu_pct] | sort | reverse) and .tasks[0].gpu_pct > 5' 'the busiest first'
-try "$GPREEMPT" top --once --device 5
-exits 4 '*there is no device 5*' 'a device that is not there'
+expect 4 '*there is no device 5*' 'a device that is not there' "$GPREEMPT" top --once --device 5
 for wrong in '--every 10ms' '--every soon' '--device x' 'there'; do
 	# shellcheck disable=SC2086
-	try "$GPREEMPT" top $wrong
-	exits 2 '*' "top $wrong"
+	expect 2 '*' "top $wrong" "$GPREEMPT" top $wrong
 done
 GPREEMPT_SOCKET=$work/nobody try "$GPREEMPT" top --once
 exits 1 '*no daemon answers at*systemctl start gpreemptd*' 'top without a daemon'

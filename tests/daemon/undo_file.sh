@@ -29,8 +29,7 @@ hold_it() {
 	has_record || fail 'held without a record'
 }
 kill_daemon() {
-	kill -9 "$DAEMON"
-	wait "$DAEMON" 2>/dev/null
+	kill_job "$DAEMON"
 }
 
 start_load --contexts 1
@@ -61,8 +60,7 @@ until_true is_running "$load" || fail 'held after the loss of the file and kill 
 # Everything is lost: doctor says so, and the next daemon releases.
 begin_daemon
 hold_it
-kill -9 "$KEEPER"
-wait "$KEEPER" 2>/dev/null
+kill_job "$KEEPER"
 kill_daemon
 rm "$work/undo"
 is_held "$load" || fail 'released: this tests nothing'
@@ -72,7 +70,6 @@ try "$GPREEMPT" doctor
 begin_daemon
 until_true is_running "$load" || fail 'the next daemon does not release it'
 said daemon "warn unrecorded.released pid=$load" || fail "the next daemon said: $(<"$work/daemon")"
-kill "$DAEMON"
-wait "$DAEMON" || fail "the daemon ended with $?"
+end_job TERM "$DAEMON" || fail "the daemon ended with $?"
 ends_right "$load"
 finish

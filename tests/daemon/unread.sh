@@ -5,8 +5,7 @@ set -u
 # shellcheck source=tests/daemon/ctl.bash
 . "$SRC/tests/daemon/ctl.bash"
 begin_daemon --policy priority
-kill "$DAEMON"
-wait "$DAEMON"
+end_job TERM "$DAEMON"
 
 mkfifo "$work/log"
 exec 9<>"$work/log"
@@ -27,6 +26,5 @@ for i in range(3000):
     s.sendall(json.dumps(line).encode() + b"\n")
     assert "result" in json.loads(f.readline())
 END
-kill "$DAEMON"
-wait "$DAEMON" || fail "it ended with $?"
+end_job TERM "$DAEMON" || fail "it ended with $?"
 finish

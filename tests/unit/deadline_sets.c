@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deadline_sets.h"
 
+#include "support/by_value.h"
+
 void set_costs(struct gp_sim_device *d, enum costs costs, uint64_t shortest_ns)
 {
 	struct world h200;
@@ -36,13 +38,6 @@ void draw_any_costs(struct gp_sim_device *d, struct gp_rng *rng)
 	d->slice_us = (uint32_t)(100u << gp_rng_below(rng, 5));
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* The time from an arrival until the task has the device, whichever task has it. */
 static uint64_t set_step_ns(const struct set *s)
 {
@@ -61,7 +56,7 @@ void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
 			 : family == ONE_BIG ? 1000ull * i
 					     : whole / n * i;
 	cut[n] = whole;
-	qsort(cut, n + 1, sizeof *cut, compare);
+	qsort(cut, n + 1, sizeof *cut, by_value);
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t deadline_ns = shortest_ns;
 

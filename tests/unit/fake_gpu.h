@@ -2,9 +2,9 @@
 /*
  * A scripted back end, a scripted policy and an engine between them, for the engine's tests.
  *
- * The back end has the true state of each task, which the test sets and reads, beside what it tells
- * of it. Actions go through one worker, first come first served; `fault` says for each kind what
- * becomes of them. Everything that was asked for is kept in `asked`.
+ * The back end has the true state of each task, which the test sets and reads, and reports a part
+ * of it. One worker executes actions in their order; `fault` says for each kind how they fail.
+ * Every requested action is recorded in `asked`.
  *
  * The scripted policy wants what `script` says for each task id.
  */
@@ -84,7 +84,7 @@ struct fake_gpu {
 	unsigned most_held;
 };
 
-/* Room for so many actions to be kept. */
+/* Makes room for n recorded actions. */
 void fake_reserve(struct fake_gpu *g, unsigned n);
 int fake_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind act, struct gp_action *a,
 	     unsigned n);
@@ -102,8 +102,8 @@ struct script {
 	bool rude;
 	uint64_t next_ns; /* 0: no wish */
 	int result;
-	struct gp_virtual_clock *clock; /* deciding lets it go on ... */
-	uint64_t takes_ns;              /* ... by this */
+	struct gp_virtual_clock *clock; /* each decision advances it by takes_ns */
+	uint64_t takes_ns;              /* how long a decision takes */
 	unsigned asked;
 };
 
@@ -153,7 +153,7 @@ struct rig {
 
 #define FAKE_CAPS (GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY)
 
-#define RIG_TASKS 1500 /* at most so many tasks in one test */
+#define RIG_TASKS 1500 /* the most tasks of one test */
 
 /* A device that can hold and slice, reports everything, and acts at once. */
 struct rig *rig_new(void);

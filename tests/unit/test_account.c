@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine accounts for people: waits that have ended, how late work is noticed, how the
- * device's time went, and what is last known of a task. Unknown is never 0.
+ * The engine's accounting: waits that have ended, how late work is noticed, how the device's time
+ * was used, and the last known state of a task. Unknown is never 0.
  */
 #include "fake_gpu.h"
 
@@ -234,7 +234,7 @@ RIG_TEST(work_older_than_the_task_says_nothing_of_noticing_it)
 {
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known |= GP_KNOWN_ACTIVE_SINCE;
-	rig_is(r, 0)->active_since_ns = 17; /* long before anybody looked */
+	rig_is(r, 0)->active_since_ns = 17; /* long before the first tick */
 	rig_start(r, &scripted);
 	rig_tick(r, 5 * MS);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 0);
@@ -287,7 +287,7 @@ ONE_TASK_TEST(idle_time_is_when_no_task_had_work_less_what_ran)
 	rig_is(r, 0)->run_ns = 3 * MS; /* a burst between two looks */
 	rig_tick(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 17 * MS);
-	r->gpu.task[0].present = false; /* nobody is there: nobody has work */
+	r->gpu.task[0].present = false; /* no task is left, so no task has work */
 	rig_tick(r, 100 * MS);
 	rig_tick(r, 100 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 217 * MS);
@@ -305,7 +305,7 @@ RIG_TEST(idle_time_is_unknown_while_one_tasks_activity_is)
 {
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY;
 	rig_start(r, &scripted);
-	assert_false(rig_stats(r)->idle_seen); /* nobody is there to tell */
+	assert_false(rig_stats(r)->idle_seen); /* no task reports activity */
 	rig_add_many(r, 2);
 	rig_is(r, 0)->active = false;
 	rig_is(r, 1)->known = GP_KNOWN_HELD;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which back ends are in use: those for real GPUs, or the one that somebody selected. */
+/* Which back ends are in use: those for real GPUs, or the selected one. */
 #include "support/test.h"
 
 #include "gpu/backends.h"
@@ -61,7 +61,7 @@ TEST(the_environment_selects)
 	assert_int_equal(gp_backends_select_by_environment(&err), -ENOENT);
 	assert_string_equal(err.text, "GPREEMPT_GPU is 'intel': it can be nvidia, amd or sim");
 	assert_true(uses("sim"));
-	setenv("GPREEMPT_GPU", "", 1); /* says nothing: what somebody selected stays */
+	setenv("GPREEMPT_GPU", "", 1); /* empty: the selection stays */
 	assert_int_equal(gp_backends_select_by_environment(&err), 0);
 	assert_true(uses("sim"));
 	assert_int_equal(gp_backends_select(NULL), 0);

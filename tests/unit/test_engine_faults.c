@@ -21,7 +21,7 @@ TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 		rig_is(r, 0)->held = kind == FAKE_RELEASE;
 		want(1, kind == FAKE_HOLD ? GP_HOLD : GP_RUN, kind == FAKE_SLICE ? 500 : 0);
 		r->gpu.fault[kind].status = -EBUSY;
-		rig_start(r, &scripted); /* does not watch: a look only when a retry is due */
+		rig_start(r, &scripted); /* does not watch: ticks only when a retry is due */
 		rig_run(r, 10 * S);
 		assert_in_range(r->gpu.nasked, 18, 20);
 		for (unsigned i = 1; i < r->gpu.nasked; i++) {
@@ -193,9 +193,9 @@ RIG_TEST(an_accepted_action_is_not_lost_while_nobody_can_see)
 	WANT(HOLD, HOLD);
 	rig_start(r, &scripted);
 	want(1, GP_RUN, 1);
-	rig_step(r); /* task 1 is released with its tiny slice ... */
+	rig_step(r); /* task 1 is released with its tiny slice */
 	r->gpu.sees_nothing = true;
-	rig_run(r, 50 * MS); /* ... which nobody can see */
+	rig_run(r, 50 * MS); /* no observation shows that */
 	assert_int_equal(rig_stats(r)->failures, 0);
 	WANT(HOLD, RUN(1));
 	gp_engine_trigger(r->engine, false);
@@ -415,11 +415,11 @@ RIG_TEST(a_release_that_was_lost_out_of_sight_is_repeated)
 	RIG_START(r, &watching, HOLD);
 	rig_run(r, 10 * MS);
 	assert_true(rig_is(r, 0)->held);
-	r->gpu.fault[FAKE_RELEASE].lost = true; /* accepted, and nothing happens ... */
+	r->gpu.fault[FAKE_RELEASE].lost = true; /* accepted without effect */
 	want(1, GP_RUN, 0);
 	gp_engine_trigger(r->engine, false);
 	rig_step(r);
-	r->gpu.sees_nothing = true; /* ... and nobody can see it any more */
+	r->gpu.sees_nothing = true; /* no observation shows that */
 	want(1, GP_LEAVE, 0);
 	rig_run(r, 3 * S);
 	r->gpu.fault[FAKE_RELEASE].lost = false;
@@ -463,7 +463,7 @@ static void choose_fault(struct fake_gpu *g, enum fake_kind kind, struct fake_fa
 static void want_at_random(struct gp_rng *rng)
 {
 	const uint32_t slices[] = {0, 51, 2000, 1000000};
-	uint64_t tiny = 2 + gp_rng_below(rng, 7); /* perhaps nobody */
+	uint64_t tiny = 2 + gp_rng_below(rng, 7); /* 7 and 8: no task */
 
 	want(1, GP_RUN, slices[gp_rng_below(rng, 4)]);
 	for (uint64_t id = 2; id <= 6; id++) {
@@ -487,7 +487,7 @@ static void disturb_at_random(struct rig *r, struct gp_rng *rng)
 	r->gpu.scan_fails = gp_rng_below(rng, 10) ? 0 : -EIO;
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k].whole = gp_rng_below(rng, 10) ? 0 : -EBUSY;
-	if (gp_rng_below(rng, 10) == 0) /* somebody else interferes, harmlessly */
+	if (gp_rng_below(rng, 10) == 0) /* another program interferes, harmlessly */
 		rig_is(r, handle)->held = true;
 	if (gp_rng_below(rng, 10) == 0)
 		rig_is(r, handle)->slice_us = 3000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody undoes what the engine did, at any moment of a step: afterwards nothing is held or has
- * another slice without a record of how to put it back, and what is wanted comes to be again.
+ * Another process undoes the engine's changes, at any moment of a tick: afterwards no task is held
+ * or has another slice without an undo record, and the planned state is reached again.
  */
 #include "fake_gpu.h"
 
@@ -9,14 +9,14 @@
 
 #define TASKS 6
 
-/* The records, and whoever undoes by them. */
+/* The undo records, and the process that undoes the changes. */
 struct book {
 	struct rig *rig;
 	bool has[TASKS]; /* by handle */
 	int fails;       /* -errno of writing one */
-	int then_fails;  /* ... from the undo on */
+	int then_fails;  /* the same, after the undo */
 	uint64_t epoch, seen_epoch;
-	bool drops;       /* who undoes takes the records away: a user. The keeper leaves them */
+	bool drops; /* the undoing process drops the records, as a user does; the keeper does not */
 	unsigned at;      /* undo in the middle of a batch, at this action; 0 = not */
 	unsigned actions; /* so far */
 };
@@ -64,7 +64,7 @@ static uint64_t tell_epoch(void *arg)
 	return book.epoch;
 }
 
-/* The epoch is looked at before every step, by the engine itself or by who drives it. */
+/* The epoch is read before every tick, by the engine itself or by its driver. */
 static void look(struct rig *r)
 {
 	if (r->config.epoch) {
@@ -75,7 +75,7 @@ static void look(struct rig *r)
 	if (book.epoch != book.seen_epoch) {
 		book.seen_epoch = book.epoch;
 		gp_engine_renew_undo(r->engine);
-		assert_true(gp_engine_next_ns(r->engine) == 0); /* wants a look at once */
+		assert_true(gp_engine_next_ns(r->engine) == 0); /* a tick is due at once */
 	}
 	rig_step(r);
 }
@@ -237,7 +237,7 @@ BOTH_TEST(without_a_record_nothing_is_changed_for_the_first_time_either)
 {
 	struct rig *r = start(true);
 
-	book.fails = -EBUSY; /* somebody else is putting it back */
+	book.fails = -EBUSY; /* another process is undoing the change */
 	run(r, 100 * MS);
 	assert_int_equal(r->gpu.nasked, 0);
 	book.epoch++;
@@ -341,7 +341,7 @@ static void fail_sometimes(struct fake_gpu *g, enum fake_kind kind, struct fake_
 	if (++book.actions == book.at)
 		undo_all();
 	fault->status = dice == 0 ? -EIO : 0;
-	/* Lost where nobody can see it, it stays so, whatever anybody does. */
+	/* A lost action that cannot be observed is never repeated. */
 	fault->lost = dice == 1 && (g->task[0].is.known & GP_KNOWN_HELD);
 	fault->asks_to_wait = dice & 4;
 	fault->delay_ns = gp_rng_below(g->rng, 4) * MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's tasks: how they come and go, their attributes, what is never touched, what users
- * hold, and the policies they are under.
+ * The engine's tasks: how they come and leave, their attributes, tasks that are never changed,
+ * users' holds, and policies.
  */
 #include "fake_gpu.h"
 
@@ -78,7 +78,7 @@ RIG_TEST(freeing_the_engine_puts_every_task_back)
 	assert_int_equal(rig_is(r, 1)->slice_us, 0);
 }
 
-/* Policies with a blob per task: it says whose it is, and is looked at on every occasion. */
+/* A policy with a blob per task, which holds the id of its task and is checked at every call. */
 struct id_blob {
 	uint64_t id;
 	uint64_t decisions;
@@ -136,7 +136,7 @@ static int blob_decide(const struct gp_view *view, struct gp_plan *plan)
 
 static const struct gp_policy_ops blobs = {
 	.name = "blobs",
-	.summary = "remembers whose blob is whose",
+	.summary = "checks that each task keeps its blob",
 	.device_state = sizeof(uint64_t),
 	.task_state = sizeof(struct id_blob),
 	.init = blob_init,
@@ -308,12 +308,12 @@ TEST(an_unmanaged_task_is_never_touched)
 		rig_add(r, GP_UNMANAGED);
 		rig_add(r, GP_LATENCY_CRITICAL);
 		rig_add_many(r, 2);
-		rig_is(r, 0)->slice_us = 777; /* somebody else's */
+		rig_is(r, 0)->slice_us = 777; /* set by another program */
 		want(2, GP_HOLD, 0);
 		want(3, GP_RUN, 1);
 		rig_start(r, every_policy[p]);
 		for (int i = 0; i < 20; i++) {
-			rig_is(r, 0)->held = i % 2; /* and so is this */
+			rig_is(r, 0)->held = i % 2; /* this, too */
 			rig_is(r, 0)->active = i % 3;
 			rig_is(r, 1)->active = i % 5;
 			rig_run(r, 50 * MS);
@@ -504,7 +504,7 @@ RIG_TEST(policy_and_user_can_both_hold_and_each_lets_go_for_itself)
 	assert_int_equal(rig_task(r, 0).held_by, GP_HELD_BY_USER);
 	want(1, GP_HOLD, 0);
 	gp_engine_trigger(r->engine, false);
-	rig_run(r, 5 * MS); /* who is held already is not preempted */
+	rig_run(r, 5 * MS); /* a task that is held already is not preempted */
 	assert_int_equal(rig_task(r, 0).preemptions, 1);
 	assert_int_equal(fake_count(&r->gpu, FAKE_HOLD, 0, 0), 1);
 	assert_int_equal(fake_count(&r->gpu, FAKE_RELEASE, 0, 0), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the engine looks, and what it sees and counts: polling, scans, triggers, views with unknown
+ * When ticks are due, and what they observe and count: polling, scans, triggers, views with unknown
  * fields, waiting, statistics and events.
  */
 #include "fake_gpu.h"
@@ -158,7 +158,7 @@ RIG_TEST(it_scans_every_100_ms)
 	assert_int_equal(r->gpu.scans, 1);
 	rig_run(r, 901 * MS);
 	assert_int_equal(r->gpu.scans, 11);
-	rig_set_policy(r, &watching); /* looking more often is not scanning more often */
+	rig_set_policy(r, &watching); /* more ticks are not more scans */
 	rig_run(r, 1 * S);
 	assert_int_equal(r->gpu.scans, 21);
 }
@@ -313,7 +313,7 @@ RIG_TEST(waiting_is_counted_up_to_the_last_sample_of_the_run_time)
 	is->run_at_ns = r->now_ns + 10 * MS;
 	rig_tick(r, 15 * MS);
 	assert_int_equal(waited(r, 0), 0);
-	/* Crumbs make a meal: a fiftieth of the time is worth the name. */
+	/* A fiftieth of the time, in small parts, is progress. */
 	is->run_at_ns = r->now_ns;
 	for (int i = 0; i < 10; i++) {
 		is->run_ns += 20 * GP_NS_PER_US;
@@ -370,7 +370,7 @@ RIG_TEST(a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen)
 RIG_TEST(time_held_and_preemptions_are_counted)
 {
 	rig_add_many(r, 2);
-	rig_is(r, 1)->active = false; /* holding what does nothing preempts nobody */
+	rig_is(r, 1)->active = false; /* holding an idle task is no preemption */
 	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
 		r->gpu.fault[k].observed = true;
 	rig_start(r, &watching);
@@ -392,7 +392,7 @@ RIG_TEST(time_held_and_preemptions_are_counted)
 	assert_int_equal(rig_stats(r)->hold_ns.count, 6);
 	assert_int_equal(rig_stats(r)->hold_ns.max, 0); /* the back end saw the effect */
 	assert_int_equal(rig_stats(r)->release_ns.count, 6);
-	assert_int_equal(rig_stats(r)->decide_ns.count, 0); /* nobody measures */
+	assert_int_equal(rig_stats(r)->decide_ns.count, 0); /* there is no clock */
 	assert_int_equal(rig_stats(r)->ticks, rig_stats(r)->decisions);
 }
 

@@ -5,6 +5,7 @@
  * everything into one, and values beyond the last bucket do no harm.
  */
 #include "support/test.h"
+#include "support/by_value.h"
 
 #include "base/hist.h"
 #include "base/rng.h"
@@ -54,14 +55,6 @@ static uint64_t always_the_same(struct gp_rng *rng)
 {
 	(void)rng;
 	return 123456789;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x, y;
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
 }
 
 /* Nearest rank by its definition: the first sample with at least that share at or below it. */

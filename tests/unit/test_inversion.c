@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inversions: what is one and what is not, on views made by hand; how the engine counts them; that
- * nothing is claimed where nobody can see who runs; and that looking for one is linear.
+ * none is reported where running tasks cannot be observed; and that the search is linear.
  */
 #include "fake_gpu.h"
 
@@ -97,7 +97,7 @@ TEST(a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrate)
 	for (enum gp_class c = GP_BEST_EFFORT; c <= GP_LATENCY_CRITICAL; c++) {
 		assert_false(is_inverted(waits(c, 15), runs(c, 0)));
 		held_by_nobody = held(c, 15);
-		held_by_nobody.held_by = 0; /* somebody outside did it */
+		held_by_nobody.held_by = 0; /* another program holds it */
 		assert_false(is_inverted(held_by_nobody, runs(c, 0)));
 	}
 }

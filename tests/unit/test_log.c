@@ -20,7 +20,7 @@
  */
 static struct {
 	atomic_uint writes;
-	unsigned interrupts; /* so many writes fail with EINTR first */
+	unsigned interrupts; /* the number of writes that fail with EINTR first */
 	unsigned longest;    /* bytes a write takes at most; 0 = all */
 	int error;           /* every write fails with this */
 	int real_fd;         /* where the bytes go instead of `text`, if above 0 */
@@ -62,7 +62,7 @@ static int start_afresh(void **state)
 
 TEST(the_default_level_is_info)
 {
-	/* Runs first, before anybody has set a level. */
+	/* Runs first, before a level was set. */
 	assert_false(gp_log_wants(GP_LOG_DEBUG));
 	assert_true(gp_log_wants(GP_LOG_INFO));
 }

@@ -4,6 +4,7 @@
  * 1 us are bounds, quantiles are off by at most an eighth, the ends are exact, and it is small.
  */
 #include "support/test.h"
+#include "support/by_value.h"
 
 #include "base/log2_hist.h"
 #include "base/rng.h"
@@ -55,13 +56,6 @@ TEST(powers_of_two_of_a_microsecond_are_bounds)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 TEST(quantiles_are_off_by_an_eighth_at_most)
 {
 	static uint64_t sample[SAMPLES];
@@ -77,7 +71,7 @@ TEST(quantiles_are_off_by_an_eighth_at_most)
 		sum += sample[i];
 		gp_log2_hist_add(&h, sample[i]);
 	}
-	qsort(sample, SAMPLES, sizeof *sample, compare);
+	qsort(sample, SAMPLES, sizeof *sample, by_value);
 	assert_int_equal(h.count, SAMPLES);
 	assert_int_equal(h.sum_ns, sum);
 	for (unsigned k = 0; k < sizeof asked / sizeof *asked; k++) {

@@ -56,7 +56,7 @@ static void world_free(struct world *w)
 	free(w);
 }
 
-/* A test with a page of so many devices. */
+/* A test with a page of `ndevices` devices. */
 #define PAGE_TEST(function, ndevices)                  \
 	static void function##_on(struct world *w);    \
 	TEST(function)                                 \
@@ -218,7 +218,7 @@ PAGE_TEST(what_a_device_cannot_show_is_absent, 2)
 	assert_absent(w, "gpreempt_detection_seconds");
 	assert_absent(w, "gpreempt_tasks_memory_bytes");
 	assert_absent(w, "process_resident_memory_bytes");
-	w->stats[1] = w->stats[0]; /* now nobody can: no head, either */
+	w->stats[1] = w->stats[0]; /* no device shows it: the head is absent, too */
 	write_page(w);
 	assert_absent(w, "# HELP gpreempt_inversions_total");
 }
@@ -236,7 +236,7 @@ PAGE_TEST(a_device_that_cannot_hold_has_no_hold_times, 2)
 PAGE_TEST(an_ejected_policy_is_not_in_force, 2)
 {
 	w->device[0].policy = "none";
-	w->device[1].policy = NULL; /* nobody has looked yet */
+	w->device[1].policy = NULL; /* there was no tick yet */
 	w->device[1].stuck = true;
 	write_page(w);
 	assert_line(w, "gpreempt_policy_info{device=\"0\",policy=\"none\",wanted=\"priority\"} 1");

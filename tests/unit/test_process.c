@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of other processes, of some that the test starts. */
+/* Information about other processes, which the test starts. */
 #include "support/test.h"
 
 #include <sys/prctl.h>
@@ -79,7 +79,7 @@ TEST(who_has_ended_does_not_live_though_nobody_waited_for_it)
 	assert_false(gp_process_lives(pid, time));
 }
 
-/* A file table that is full says nothing about anybody else. */
+/* A full file table says nothing about other processes. */
 TEST(who_cannot_be_looked_at_is_not_gone)
 {
 	pid_t pid = start(NULL, 0);
@@ -149,7 +149,7 @@ TEST(a_user_is_told)
 	assert_int_equal(uid, NOBODY);
 	stop(pid);
 	assert_false(gp_process_uid(pid, &uid));
-	dumpable = false; /* who gives up root's rights is so, too, and anybody can be */
+	dumpable = false; /* as a process that gave up root's rights; any process can set it */
 	pid = start(NULL, NOBODY);
 	dumpable = true;
 	assert_true(gp_process_uid(pid, &uid));
@@ -201,7 +201,7 @@ TEST(a_file_of_another_process_is_duplicated)
 	close(fd);
 }
 
-/* Exit status of a process of nobody's that runs `f`. */
+/* Runs `f` in a process of user NOBODY; its exit status. */
 static int as_nobody(int (*f)(pid_t pid), pid_t pid)
 {
 	pid_t child = fork();

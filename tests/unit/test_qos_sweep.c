@@ -14,6 +14,8 @@
  */
 #include "scenario_world.h"
 
+#include "support/by_value.h"
+
 #define WARM_NS   (5 * S)
 #define MOST      65536 /* requests that are recorded per run */
 #define STRETCHES 20
@@ -109,20 +111,13 @@ static double late(const struct sample *s, uint64_t target_ns, double *error)
 	return s->behind ? 100 : all;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t p99(const struct sample *s)
 {
 	static struct sample sorted;
 
 	assert_true(s->n > 0);
 	sorted = *s;
-	qsort(sorted.response_ns, sorted.n, sizeof *sorted.response_ns, compare);
+	qsort(sorted.response_ns, sorted.n, sizeof *sorted.response_ns, by_value);
 	return sorted.response_ns[sorted.n * 99 / 100];
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues over time: what is counted, who is the same, and what is kept. */
+/* Queues over time: what is counted, which queues are the same, and what is kept. */
 #include "support/test.h"
 
 #include "hold/queue_counts.h"

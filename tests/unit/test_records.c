@@ -52,7 +52,7 @@ TEST(a_process_lives_until_it_ends)
 	struct gp_undo_entry e = begin_child();
 
 	assert_true(gp_record_process_lives(&e));
-	e.undo.start_time++; /* the pid is another's */
+	e.undo.start_time++; /* the pid belongs to another process */
 	assert_false(gp_record_process_lives(&e));
 	e.undo.start_time--;
 	end_child(&e);

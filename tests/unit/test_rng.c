@@ -5,6 +5,7 @@
  * 60 digits elsewhere (Python's decimal), at the extremes too.
  */
 #include "support/test.h"
+#include "support/by_value.h"
 
 #include "base/rng.h"
 
@@ -236,14 +237,6 @@ TEST(exponential_numbers_are_rounded_to_the_nearest)
 }
 
 #define DRAWS 200000
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x, y;
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
-}
 
 TEST(exponential_numbers_have_the_mean_and_the_quantiles)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run-time folder: where it is for whom, and that nobody else's is used. */
+/* The run-time folder: its path for each user, and that no other user's folder is used. */
 #include "support/test.h"
 
 #include <sys/stat.h>
@@ -108,7 +108,7 @@ TEST_WITH(one_of_another_user_is_refused, set_up, tear_down)
 	expect_refused(-EPERM);
 }
 
-/* Also to a folder that would be good: whoever made the link can point it elsewhere. */
+/* Also to a folder that would be good: the owner of the link can point it elsewhere. */
 TEST_WITH(a_link_or_a_file_is_refused, set_up, tear_down)
 {
 	assert_int_equal(symlink(dir, path), 0);

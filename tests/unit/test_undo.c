@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of undo records: what is in it survives its writer, and nobody else's file is used. */
+/* The file of undo records: records survive their writer, and no other user's file is used. */
 #include "undo_world.h"
 
 #include <sched.h>
@@ -60,7 +60,8 @@ TEST_WITH(a_record_is_there_until_it_is_dropped, set_up, tear_down)
 	assert_int_equal(count_records(file), 0);
 	slot = gp_undo_put(file, "nvidia", &undo);
 	assert_in_range(slot, 0, GP_UNDO_SLOTS - 1);
-	assert_true(gp_undo_get(other, (unsigned)slot, &e)); /* whoever has the file sees it */
+	assert_true(gp_undo_get(other, (unsigned)slot,
+				&e)); /* every process that has the file sees it */
 	assert_string_equal(e.backend, "nvidia");
 	assert_int_equal(e.owner, getpid());
 	assert_int_equal(e.owner_start_time, gp_process_start_time(getpid()));
@@ -85,7 +86,7 @@ TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
 	assert_int_equal(count_records(file), 1);
 	assert_true(gp_undo_get(file, (unsigned)slot, &e));
 	assert_true(is_whole(&e));
-	/* Another back end, process or life of it is another task. */
+	/* A different back end, pid or start time means a different task. */
 	assert_true(gp_undo_put(file, "amd", &undo) != slot);
 	newer = undo;
 	newer.pid = 99;
@@ -277,7 +278,7 @@ TEST_WITH(a_damaged_head_is_refused, set_up, tear_down)
 		uint8_t was;
 
 		if (at >= 8 && at < 12)
-			continue; /* the version, which is another matter */
+			continue; /* the version: other tests cover it */
 		unlink(path);
 		assert_int_equal(try_open(), 0);
 		fd = open(path, O_RDWR);
@@ -290,7 +291,7 @@ TEST_WITH(a_damaged_head_is_refused, set_up, tear_down)
 	}
 }
 
-/* Whoever made the file was killed before the head was complete, at any byte of it. */
+/* The process that made the file was killed at any byte of the head. */
 TEST_WITH(a_half_written_head_is_completed, set_up, tear_down)
 {
 	uint8_t head[16];
@@ -338,7 +339,7 @@ TEST_WITH(a_file_of_another_user_is_refused, set_up, tear_down)
 	assert_int_equal(try_open(), -EPERM);
 }
 
-/* Who may write to the file decides what root does to processes. */
+/* A process that can write to the file decides what root does to processes. */
 TEST_WITH(a_file_that_others_may_write_to_is_refused, set_up, tear_down)
 {
 	assert_int_equal(try_open(), 0);
@@ -373,7 +374,7 @@ TEST_WITH(the_path_is_in_the_run_time_folder_unless_it_is_named, set_up, tear_do
 	assert_string_equal(gp_undo_path(text, sizeof text), "/somewhere/undo");
 }
 
-/* What others could replace would decide what root does to processes. */
+/* A file that another user can replace would decide what root does to processes. */
 TEST_WITH(no_file_is_made_in_a_folder_that_is_not_ours_alone, set_up, tear_down)
 {
 	unsetenv("GPREEMPT_UNDO");
@@ -386,7 +387,7 @@ TEST_WITH(no_file_is_made_in_a_folder_that_is_not_ours_alone, set_up, tear_down)
 	assert_int_equal(try_open(), 0);
 }
 
-/* A file as version 1 wrote it, with so many records. */
+/* A file as version 1 wrote it, with that number of records. */
 static void write_version_1(unsigned records)
 {
 	const uint64_t magic = 0x6f646e7567707067ull;

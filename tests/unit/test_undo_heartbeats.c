@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may undo what: records of the dead are claimed by one at a time, whoever dies over it leaves
- * them to the next, and there is one scheduler. Whatever is in the file, nobody falls over it.
+ * Claims and heartbeats: a record of a dead owner is claimed by one process at a time, and by the
+ * next one if that process dies. There is one scheduler. No content of the file is harmful.
  */
 #include "undo_world.h"
 
@@ -90,7 +90,7 @@ TEST_WITH(what_the_dead_left_is_claimed_once, set_up, tear_down)
 	assert_true(is_whole(&e));
 	assert_false(gp_undo_claim(file, slot, &second));
 	assert_false(gp_undo_drop_same(file, slot, &second)); /* it is not what he read */
-	/* Who wants to change the task meanwhile must wait. */
+	/* A process that wants to change the task must wait. */
 	assert_int_equal(gp_undo_put(file, "x", &undo), -EBUSY);
 	assert_true(gp_undo_drop_same(file, slot, &e));
 	assert_int_equal(count(), 0);
@@ -135,7 +135,7 @@ TEST_WITH(who_dies_over_an_undo_leaves_it_to_the_next, set_up, tear_down)
 	assert_true(is_whole(&e));
 }
 
-/* A zombie holds nothing: nobody may be there to wait for it. */
+/* A zombie owns no record: its parent may never wait for it. */
 TEST_WITH(who_has_ended_and_is_not_waited_for_is_dead, set_up, tear_down)
 {
 	struct gp_undo_entry e;
@@ -162,7 +162,7 @@ static uint64_t taken_by(pid_t pid, uint64_t start_time)
 	       (uint64_t)pid << (64 - GP_UNDO_PID_BITS);
 }
 
-/* Stops at any instruction between the states: as one who was killed there. */
+/* As after a kill at any instruction between two states. */
 TEST_WITH(a_record_survives_who_is_killed_while_he_takes_it, set_up, tear_down)
 {
 	struct gp_undo_slot *s;
@@ -341,7 +341,7 @@ TEST_WITH(there_is_one_scheduler_at_a_time, set_up, tear_down)
 	assert_int_equal(in_child(be_guard, NULL), 0);
 	gp_undo_scheduler(file, &guard);
 	assert_int_not_equal(guard.pid, 0);
-	assert_false(guard.lives); /* who died is no guard ... */
+	assert_false(guard.lives); /* a dead process is no scheduler */
 	pid = fork();
 	if (!pid) {
 		gp_undo_scheduler_begin(file, NULL);
@@ -359,7 +359,7 @@ TEST_WITH(there_is_one_scheduler_at_a_time, set_up, tear_down)
 	assert_int_equal(guard.pid, pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* ... and the next is */
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* the next one is */
 }
 
 TEST_WITH(beats_are_seen_and_scheduler_and_keeper_are_two, set_up, tear_down)
