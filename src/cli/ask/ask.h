@@ -24,8 +24,8 @@ int gp_ask(struct gp_client *client, const char *method, struct json_object *par
 	   struct json_object **result, struct gp_error *err);
 
 /*
- * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it. Takes
- * `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
+ * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it.
+ * Takes `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
  */
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 		 struct json_object *params, struct json_object **result, struct gp_error *err);
@@ -53,5 +53,14 @@ const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);
 int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
 		 struct json_object **tasks, struct gp_error *err);
+
+/*
+ * For ps and stats, which also work without a daemon. False: no daemon runs. True: the daemon
+ * answered, or failed and a message was printed; `*exit` is the exit code. `*answer` is an object
+ * with `tasks` and `devices` and, with `counters`, `daemon`, as docs/output.schema.json describes
+ * it. NULL after a failure; the caller puts it. Shares are measured for `for_ns`; 0: they are those
+ * of the time since the daemon knows the task.
+ */
+bool gp_daemon_tasks(uint64_t for_ns, bool counters, struct json_object **answer, int *exit);
 
 #endif

@@ -1,19 +1,179 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt bench: measures the time and the success rate of holding and releasing a process. */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/hist.h"
-#include "cli/lib/bars.h"
+#include "base/process.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/user_command.h"
 #include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
 #include "cli/lib/targets.h"
 #include "hold/hold.h"
+
+struct online_run {
+	bool done;
+	uint64_t took_ns;
+	int status; /* exit status, or 128 + the signal that ended it */
+};
+
+struct online {
+	struct online_run alone; /* with the process held */
+	struct online_run beside;
+};
+
+/* The command's output goes to standard error, because standard output may be JSON. SIGPIPE, which
+ * this program ignores, has its default action again. 0 or an errno. */
+static int spawn(const char *command, pid_t *pid)
+{
+	char shell[] = "sh", option[] = "-c", text[4096];
+	char *argv[] = {shell, option, text, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t pipe_only;
+	int r;
+
+	if (strlen(command) >= sizeof text)
+		return E2BIG;
+	memcpy(text, command, strlen(command) + 1);
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &pipe_only);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawn(pid, "/bin/sh", &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return r;
+}
+
+/* Waits for the end of the command. A signal to this program ends the command, too. */
+static void wait_for(pid_t pid)
+{
+	int pidfd = gp_pidfd_open(pid);
+	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
+			      {.fd = gp_stop_fd(), .events = POLLIN}};
+
+	while (pidfd >= 0 && poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	if (p[1].revents)
+		kill(pid, SIGTERM);
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+/* Runs a shell command to its end; a signal to this program ends it. Its output goes to standard
+ * error. */
+static int online_run(const char *command, struct online_run *run, struct gp_error *err)
+{
+	uint64_t begin_ns = gp_monotonic_ns();
+	int status = 0, r;
+	pid_t pid;
+
+	r = spawn(command, &pid);
+	if (r)
+		return gp_fail(err, -EIO, "cannot run the command: %s", strerror(r));
+	wait_for(pid);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	run->took_ns = gp_monotonic_ns() - begin_ns;
+	run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	run->done = !gp_stop_asked();
+	return 0;
+}
+
+enum { SLOTS = 64, BAR = 40 };
+
+/* Slot 0 is below 1 us, slot i from 2^(i-1) us to below 2^i us. */
+struct bars {
+	uint64_t count[SLOTS];
+	uint64_t most;
+	unsigned first, last;
+};
+
+static unsigned slot_of(uint64_t us)
+{
+	return us ? 64 - (unsigned)__builtin_clzll(us) : 0;
+}
+
+static struct bars gather(const struct gp_hist *ns)
+{
+	struct bars b = {.first = SLOTS};
+
+	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++) {
+		uint64_t low, high;
+		unsigned slot;
+
+		if (!ns->bucket[i])
+			continue;
+		gp_hist_bounds(i, &low, &high);
+		slot = slot_of((low + (high - low) / 2) / 1000);
+		b.count[slot] += ns->bucket[i];
+		b.most = b.count[slot] > b.most ? b.count[slot] : b.most;
+		b.first = slot < b.first ? slot : b.first;
+		b.last = slot > b.last ? slot : b.last;
+	}
+	return b;
+}
+
+static uint64_t from_us(unsigned slot)
+{
+	return slot ? UINT64_C(1) << (slot - 1) : 0;
+}
+
+/* For people: a line for each power of two of microseconds, from the smallest to the largest. */
+static void print_bars(FILE *out, const char *title, const struct gp_hist *ns)
+{
+	static const char stars[] = "****************************************";
+	struct bars b = gather(ns);
+
+	if (!ns->count)
+		return;
+	fprintf(out, "%-8s %9s    %-9s : %-7s distribution\n", title, "us", "", "count");
+	for (unsigned i = b.first; i <= b.last; i++) {
+		/* Rounded up: a single value is visible. */
+		int length = (int)((b.count[i] * BAR + b.most - 1) / b.most);
+
+		fprintf(out, "%-8s %9" PRIu64 " -> %-9" PRIu64 " : %-7" PRIu64 " |%-*.*s|\n", "",
+			from_us(i), from_us(i + 1) - 1, b.count[i], BAR, length, stars);
+	}
+}
+
+/* [{"from_us":256,"to_us":512,"count":7},...]. The caller puts it. */
+static struct json_object *bars_to_json(const struct gp_hist *ns)
+{
+	struct json_object *list = json_object_new_array();
+	struct bars b = gather(ns);
+
+	for (unsigned i = b.first; i <= b.last && ns->count; i++) {
+		struct json_object *bar;
+
+		if (!b.count[i])
+			continue;
+		bar = json_object_new_object();
+		gp_field_put(bar, "from_us", from_us(i));
+		gp_field_put(bar, "to_us", from_us(i + 1));
+		gp_field_put(bar, "count", b.count[i]);
+		json_object_array_add(list, bar);
+	}
+	return list;
+}
 
 #define OPENS          20
 #define EFFECTS        100 /* each costs a wait for the next sample */
@@ -66,7 +226,7 @@ struct side {
 struct bench {
 	struct side hold, release;
 	struct gp_hist open, find; /* ns, on a newly opened device */
-	struct gp_online online;
+	struct online online;
 	unsigned blind; /* consecutive samples without an answer of the device */
 	bool stopped;   /* by a signal, or because the process ended */
 };
@@ -194,11 +354,11 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 	int r = gp_holds_hold(holds, err), last;
 
 	if (!r)
-		r = gp_online_run(env.online, &b->online.alone, err);
+		r = online_run(env.online, &b->online.alone, err);
 	last = gp_holds_release(holds, err);
 	r = r ? r : last;
 	if (!r && !gp_stop_asked())
-		r = gp_online_run(env.online, &b->online.beside, err);
+		r = online_run(env.online, &b->online.beside, err);
 	return r;
 }
 
@@ -269,7 +429,7 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 			 (unsigned long long)turn_ms(b));
 }
 
-static void print_online_run(const char *when, const struct gp_online_run *run)
+static void print_online_run(const char *when, const struct online_run *run)
 {
 	char text[32];
 
@@ -280,7 +440,7 @@ static void print_online_run(const char *when, const struct gp_online_run *run)
 		printf("  %-10s %9s\n", when, "-");
 }
 
-static void print_online(const struct gp_online *o)
+static void print_online(const struct online *o)
 {
 	printf("\n%s\n", env.online);
 	print_online_run("held", &o->alone);
@@ -317,8 +477,8 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 		       (unsigned long long)b->find.count);
 	if (env.histogram || isatty(STDOUT_FILENO)) {
 		putchar('\n');
-		gp_bars_print(stdout, "hold", &b->hold.took);
-		gp_bars_print(stdout, "release", &b->release.took);
+		print_bars(stdout, "hold", &b->hold.took);
+		print_bars(stdout, "release", &b->release.took);
 	}
 	if (env.online)
 		print_online(&b->online);
@@ -350,13 +510,13 @@ static void add_side(struct json_object *into, const char *key, const struct sid
 	gp_field_put(o, "done", s->done);
 	add_times(o, "answer_us", &s->took);
 	add_times(o, "effect_us", &s->effect);
-	json_object_object_add(o, "answer_histogram", gp_bars_json(&s->took));
+	json_object_object_add(o, "answer_histogram", bars_to_json(&s->took));
 	if (s->first.code)
 		gp_field_put_text(o, "error", s->first.text);
 	json_object_object_add(into, key, o);
 }
 
-static void add_command(struct json_object *into, const char *key, const struct gp_online_run *run)
+static void add_command(struct json_object *into, const char *key, const struct online_run *run)
 {
 	struct json_object *o;
 

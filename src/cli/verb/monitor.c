@@ -1,15 +1,303 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt monitor: samples the queues of a process and reports how stable they are. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/verb/monitor.h"
+#include "cli/draw/plot.h"
+#include "cli/lib/fields.h"
+#include "cli/lib/gpu_share.h"
+#include "cli/lib/grid.h"
+#include "cli/lib/out_file.h"
 #include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
 #include "cli/lib/targets.h"
+#include "hold/devices.h"
+#include "hold/queue_counts.h"
+
+struct samples {
+	const struct gp_devices *devices;
+	uint64_t begin_ns, last_ns;
+	bool ended;
+	char name[32];
+	struct gp_queue_counts counts;
+	struct gp_share share[GP_DEVICES_MAX];
+	struct gp_task_ref
+		ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process has queues there */
+	/* With --plot: for each series of the counts. */
+	unsigned nlines;
+	struct gp_plot_line *line;
+};
+
+#define IDS_SHOWN 40 /* JSON has all */
+
+static const char *advice(const struct samples *m)
+{
+	if (m->ended)
+		return "the process has ended";
+	if (m->counts.samples < 2)
+		return "one sample does not show whether the queues are stable: take more (--for, "
+		       "--every)";
+	if (gp_queue_counts_is_stable(&m->counts))
+		return "stable: ready to be scheduled";
+	for (unsigned i = 0; i < m->counts.nseries; i++)
+		if (!m->counts.series[i].copies &&
+		    (m->counts.series[i].count.came || m->counts.series[i].count.went))
+			return "changing: schedule the process as a whole, never single queues; "
+			       "a new queue runs until it is noticed";
+	return "only copy queues change: ready to be scheduled";
+}
+
+static double percent_of_all(const struct samples *m, const struct gp_queue_counts_series *s)
+{
+	return m->counts.all.sum ? 100.0 * (double)s->count.sum / (double)m->counts.all.sum : 0;
+}
+
+static void add_slices(struct gp_grid *grid, const struct gp_queue_counts_series *s)
+{
+	char text[32], list[192] = "";
+
+	for (unsigned i = 0; i < s->nslices; i++) {
+		size_t used = strlen(list);
+
+		snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+			 gp_cli_duration(text, sizeof text, 1000ull * s->slice_us[i]));
+	}
+	gp_grid_text(grid, s->nslices ? list : NULL);
+}
+
+static void print_types(const struct samples *m)
+{
+	static const struct gp_column columns[] = {
+		{"DEVICE", 0},
+		{"TYPE", GP_COLUMN_LEFT},
+		{"MIN", 0},
+		{"MAX", 0},
+		{"AVERAGE", 0},
+		{"OF ALL", 0},
+		{"CAME", 0},
+		{"WENT", 0},
+		{"SLICES", GP_COLUMN_LEFT},
+	};
+	struct gp_grid grid;
+
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	for (unsigned i = 0; i < m->counts.nseries; i++) {
+		const struct gp_queue_counts_series *s = &m->counts.series[i];
+
+		gp_grid_cell(&grid, "%u", s->device);
+		gp_grid_text(&grid, s->type);
+		gp_grid_cell(&grid, "%u", s->count.min);
+		gp_grid_cell(&grid, "%u", s->count.max);
+		gp_grid_cell(&grid, "%.1f", gp_queue_counts_average(&m->counts, &s->count));
+		gp_grid_cell(&grid, "%.0f %%", percent_of_all(m, s));
+		gp_grid_cell(&grid, "%u", s->count.came);
+		gp_grid_cell(&grid, "%u", s->count.went);
+		add_slices(&grid, s);
+	}
+	gp_grid_end(&grid, stdout);
+}
+
+static void print_ids(const struct samples *m)
+{
+	static const struct gp_column columns[] = {
+		{"ID", 0}, {"DEVICE", 0}, {"TYPE", GP_COLUMN_LEFT}, {"SEEN", 0}};
+	unsigned n = m->counts.nqueues < IDS_SHOWN ? m->counts.nqueues : IDS_SHOWN;
+	struct gp_grid grid;
+
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	for (unsigned i = 0; i < n; i++) {
+		gp_grid_cell(&grid, "%u", m->counts.queue[i].queue.id);
+		gp_grid_cell(&grid, "%u", m->counts.queue[i].device);
+		gp_grid_text(&grid, m->counts.queue[i].queue.type);
+		gp_grid_cell(&grid, "%u of %u", m->counts.queue[i].samples, m->counts.samples);
+	}
+	gp_grid_end(&grid, stdout);
+	if (m->counts.nqueues > n)
+		printf("and %u more; --json has them all\n", m->counts.nqueues - n);
+}
+
+static void print_report(const struct samples *m, pid_t pid)
+{
+	char text[32];
+
+	printf("%d (%s): %u sample%s in %s; ", pid, m->name, m->counts.samples,
+	       m->counts.samples == 1 ? "" : "s",
+	       gp_cli_duration(text, sizeof text, m->last_ns - m->begin_ns));
+	if (m->counts.all.min == m->counts.all.max)
+		printf("%u queue%s all the time\n\n", m->counts.all.max,
+		       m->counts.all.max == 1 ? "" : "s");
+	else
+		printf("%u to %u queues, %.1f on average\n\n", m->counts.all.min, m->counts.all.max,
+		       gp_queue_counts_average(&m->counts, &m->counts.all));
+	print_types(m);
+	putchar('\n');
+	print_ids(m);
+	putchar('\n');
+	for (unsigned i = 0; i < m->devices->n; i++)
+		if (m->ref[i].gpu && m->share[i].known)
+			printf("share of device %u (%s): %s\n", i, m->ref[i].gpu->info.name,
+			       gp_share_text(text, sizeof text, &m->share[i]));
+	puts(advice(m));
+}
+
+static void add_count(struct json_object *o, const struct samples *m,
+		      const struct gp_queue_counts_count *n)
+{
+	gp_field_put(o, "min", n->min);
+	gp_field_put(o, "max", n->max);
+	gp_field_put_decimal(o, "average", gp_queue_counts_average(&m->counts, n), 2);
+}
+
+static struct json_object *series_to_json(const struct samples *m,
+					  const struct gp_queue_counts_series *s)
+{
+	struct json_object *o = json_object_new_object(), *slices = json_object_new_array();
+
+	gp_field_put(o, "device", s->device);
+	gp_field_put_text(o, "type", s->type);
+	add_count(o, m, &s->count);
+	gp_field_put_decimal(o, "of_all_pct", percent_of_all(m, s), 1);
+	gp_field_put(o, "came", s->count.came);
+	gp_field_put(o, "went", s->count.went);
+	for (unsigned i = 0; i < s->nslices; i++)
+		json_object_array_add(slices, json_object_new_uint64(s->slice_us[i]));
+	json_object_object_add(o, "slices_us", slices);
+	return o;
+}
+
+static struct json_object *id_to_json(const struct gp_queue_counts_queue *k)
+{
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "device", k->device);
+	gp_field_put(o, "id", k->queue.id);
+	gp_field_put_text(o, "type", k->queue.type);
+	gp_field_put_known(o, "serial", k->queue.serial);
+	gp_field_put(o, "seen", k->samples);
+	return o;
+}
+
+static struct json_object *device_to_json(const struct samples *m, unsigned i)
+{
+	const struct gp_share *share = &m->share[i];
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "device", i);
+	gp_field_put_text(o, "name", m->ref[i].gpu->info.name);
+	if (share->known) {
+		gp_field_put_decimal(o, "gpu_pct", gp_share_percent(share), 1);
+		gp_field_put_text(o, "run_source",
+				  share->source == GP_RUN_GRANTED ? "granted" : "measured");
+	}
+	return o;
+}
+
+static void print_json(const struct samples *m, pid_t pid)
+{
+	struct json_object *o = json_object_new_object(), *total = json_object_new_object(),
+			   *queues = json_object_new_array(), *ids = json_object_new_array(),
+			   *devices = json_object_new_array();
+
+	gp_field_put(o, "pid", (uint64_t)pid);
+	gp_field_put_text(o, "name", m->name);
+	gp_field_put(o, "samples", m->counts.samples);
+	add_count(total, m, &m->counts.all);
+	json_object_object_add(o, "total", total);
+	for (unsigned i = 0; i < m->counts.nseries; i++)
+		json_object_array_add(queues, series_to_json(m, &m->counts.series[i]));
+	for (unsigned i = 0; i < m->counts.nqueues; i++)
+		json_object_array_add(ids, id_to_json(&m->counts.queue[i]));
+	for (unsigned i = 0; i < m->devices->n; i++)
+		if (m->ref[i].gpu)
+			json_object_array_add(devices, device_to_json(m, i));
+	json_object_object_add(o, "queues", queues);
+	json_object_object_add(o, "ids", ids);
+	json_object_object_add(o, "devices", devices);
+	gp_field_put_bool(o, "stable", gp_queue_counts_is_stable(&m->counts));
+	gp_field_put_bool(o, "ended", m->ended);
+	gp_field_put_text(o, "advice", advice(m));
+	gp_print_json_once(o);
+}
+
+/* The file name ends with something else than .svg. A name without an ending (/dev/stdout) is
+ * accepted. */
+static bool is_of_another_format(const char *path)
+{
+	const char *name = strrchr(path, '/'), *end = strrchr(name ? name : path, '.');
+
+	return end && strcmp(end, ".svg") != 0;
+}
+
+/* Checks before sampling that the file can be written. 0 or -errno with a message. */
+static int open_plot(struct gp_out_file *file, const char *path, struct gp_error *err)
+{
+	int r;
+
+	if (is_of_another_format(path))
+		return gp_fail(
+			err, -EINVAL,
+			"this plot is drawn as SVG: use a file name that ends with .svg, not "
+			"'%s'",
+			path);
+	r = gp_out_open(file, path);
+	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
+}
+
+/* A series that appears later has the value 0 before. */
+static int add_line(struct samples *m)
+{
+	struct gp_plot_line *more = realloc(m->line, (m->nlines + 1) * sizeof *more);
+
+	if (!more)
+		return -ENOMEM;
+	m->line = more;
+	more += m->nlines++;
+	*more = (struct gp_plot_line){0};
+	return m->counts.samples > 1 ? gp_plot_add(more, m->begin_ns, 0) : 0;
+}
+
+/* Adds the last sample. 0 or -ENOMEM. */
+static int plot_sample(struct samples *m)
+{
+	int r = 0;
+
+	while (!r && m->nlines < m->counts.nseries)
+		r = add_line(m);
+	for (unsigned i = 0; !r && i < m->nlines; i++)
+		r = gp_plot_add(&m->line[i], m->last_ns, m->counts.series[i].count.last);
+	return r;
+}
+
+static int write_plot(struct samples *m, pid_t pid, const char *path, struct gp_out_file *file,
+		      struct gp_error *err)
+{
+	char title[96];
+	struct gp_plot plot = {.title = title,
+			       .unit = "queues",
+			       .from_ns = m->begin_ns,
+			       .to_ns = m->last_ns,
+			       .n = m->nlines,
+			       .line = m->line};
+	int r;
+
+	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
+		 m->counts.samples);
+	for (unsigned i = 0; i < m->nlines; i++) {
+		const struct gp_queue_counts_series *s = &m->counts.series[i];
+
+		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
+			 s->device, m->devices->device[s->device].gpu->info.name);
+	}
+	r = gp_plot_svg(file->out, &plot);
+	if (!r)
+		r = gp_out_keep(file);
+	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
+}
 
 static struct {
 	struct gp_targets targets;
@@ -45,19 +333,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *err)
+static int close_sample(struct samples *m, uint64_t now_ns, struct gp_error *err)
 {
 	const struct gp_queue_counts *c = &m->counts;
 
 	gp_queue_counts_close(&m->counts);
 	m->last_ns = now_ns;
 	gp_progress("sample %u: %u queue%s", c->samples, c->all.last, c->all.last == 1 ? "" : "s");
-	if (env.plot && gp_monitor_plot_sample(m))
+	if (env.plot && plot_sample(m))
 		return gp_fail(err, -ENOMEM, "no memory");
 	return 0;
 }
 
-static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint64_t now_ns,
+static int sample_ref(struct samples *m, const struct gp_task_ref *ref, uint64_t now_ns,
 		      struct gp_error *err)
 {
 	struct gp_task_ref *known = &m->ref[ref->device];
@@ -78,7 +366,7 @@ static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint6
 }
 
 /* A sample without queues counts: queues may come later. */
-static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
+static int sample(struct samples *m, pid_t pid, struct gp_error *err)
 {
 	struct gp_task_ref ref[GP_DEVICES_MAX];
 	struct gp_error why = {0};
@@ -95,7 +383,7 @@ static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 	return close_sample(m, now_ns, err);
 }
 
-static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
+static int watch(struct samples *m, pid_t pid, struct gp_error *err)
 {
 	uint64_t next_ns = gp_monotonic_ns();
 	uint64_t end_ns = gp_time_add(next_ns, env.for_ns);
@@ -114,7 +402,7 @@ static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 	return r;
 }
 
-static void forget(struct gp_monitor *m)
+static void forget(struct samples *m)
 {
 	for (unsigned i = 0; i < m->devices->n; i++)
 		gp_share_end(&m->share[i], &m->ref[i]);
@@ -137,7 +425,7 @@ static int compare_queues(const void *a, const void *b)
 static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_file *plot,
 		   struct gp_error *err)
 {
-	struct gp_monitor *m = calloc(1, sizeof *m);
+	struct samples *m = calloc(1, sizeof *m);
 	int r;
 
 	if (!m)
@@ -150,9 +438,9 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 			    m->counts.samples, m->counts.samples == 1 ? "" : "s");
 	if (!r) {
 		qsort(m->counts.queue, m->counts.nqueues, sizeof *m->counts.queue, compare_queues);
-		(env.json ? gp_monitor_json : gp_monitor_print)(m, pid);
+		(env.json ? print_json : print_report)(m, pid);
 		if (plot->out)
-			r = gp_monitor_plot_write(m, pid, env.plot, plot, err);
+			r = write_plot(m, pid, env.plot, plot, err);
 	}
 	forget(m);
 	return r;
@@ -183,7 +471,7 @@ static int run(int argc, char **argv)
 	if (r < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	else if (env.plot)
-		r = gp_monitor_plot_open(&plot, env.plot, &err);
+		r = open_plot(&plot, env.plot, &err);
 	if (r >= 0)
 		r = monitor(&devices, env.targets.pid[0], &plot, &err);
 	gp_out_drop(&plot);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "cli/ask/with_daemon.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/targets.h"

@@ -9,11 +9,70 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/ask/visible_gpu.h"
+#include "cli/cli.h"
 #include "cli/lib/targets.h"
+#include "gpu/backends.h"
 #include "hold/devices.h"
+
+static const char *name_of(struct json_object *device)
+{
+	const char *name = gp_field_text(device, "name");
+
+	return name ? name : "this GPU";
+}
+
+/* `index`: the device's number among those of its back end. */
+static int choose(struct json_object *device, unsigned index, struct gp_error *err)
+{
+	const char *backend = gp_field_text(device, "backend");
+	const struct gp_gpu_ops *ops = backend ? gp_backend_find(backend) : NULL;
+	int r = ops ? gp_backend_make_visible(ops, index, name_of(device),
+					      gp_field_text(device, "bus"), err)
+		    : -ENOTSUP;
+
+	return r == -ENOTSUP ? gp_fail(err, r, "no environment variable makes a program use %s",
+				       name_of(device))
+			     : r;
+}
+
+static struct json_object *find(struct json_object *devices, unsigned device, unsigned *index)
+{
+	struct json_object *found = NULL;
+
+	*index = 0;
+	for (size_t i = 0; i < json_object_array_length(devices); i++) {
+		struct json_object *d = json_object_array_get_idx(devices, i);
+
+		if (gp_field_number_or(d, "device", i) == device)
+			found = d;
+	}
+	for (size_t i = 0; found && i < json_object_array_length(devices); i++) {
+		struct json_object *d = json_object_array_get_idx(devices, i);
+		const char *a = gp_field_text(d, "backend"), *b = gp_field_text(found, "backend");
+
+		*index += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
+	}
+	return found;
+}
+
+/* Sets the environment variables that select a GPU to the daemon's device of this number, for this
+ * process and the command it becomes. -ENODEV: there is no such device; -ENOTSUP: no variable can
+ * select it. */
+static int choose_gpu(struct gp_client *client, unsigned device, struct gp_error *err)
+{
+	struct json_object *devices, *found;
+	unsigned index;
+	int r = gp_ask_devices(client, &devices, err);
+
+	if (r)
+		return r;
+	found = find(devices, device, &index);
+	r = found ? choose(found, index, err)
+		  : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
+	json_object_put(devices);
+	return r;
+}
 
 /* As in env(1) and nice(1): outside the range that commands use themselves. */
 enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
@@ -85,7 +144,7 @@ static int register_self(struct gp_error *err)
 	if (r)
 		return r;
 	if (env.gpu >= 0)
-		r = gp_choose_gpu(client, (unsigned)env.gpu, err);
+		r = choose_gpu(client, (unsigned)env.gpu, err);
 	if (r) {
 		gp_client_close(client);
 		return r;

@@ -2,7 +2,9 @@
 /* gpreempt simload: a program that uses a simulated GPU, for tests and demonstrations. */
 #include <argp.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,17 +13,215 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hist.h"
+#include "base/rng.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/verb/simload.h"
 #include "cli/lib/stop.h"
 #include "cli/lib/targets.h"
+#include "gpu/simclient/program.h"
+#include "sim/model/sim_gpu.h"
+
+enum when { CLOSED, PERIODIC, POISSON };
+
+struct work {
+	struct gp_simgpu_hello program;
+	enum when when;
+	uint64_t every_ns;
+	uint32_t ahead; /* with CLOSED: number of queued requests */
+	uint32_t kernels;
+	uint64_t kernel_ns, gap_ns;
+	uint64_t for_ns;   /* GP_NEVER: until a signal */
+	uint64_t requests; /* 0: any number */
+	uint64_t seed;
+};
+
+/* In shared memory; each process writes its own. */
+struct result {
+	atomic_bool is_ready; /* the context exists */
+	uint64_t requests;    /* done */
+	uint64_t left;        /* submitted, but not done at the end */
+	uint64_t wrong;       /* requests with kernels that were not executed exactly once */
+	uint64_t checksum;    /* of all values, in order */
+	uint64_t took_ns;
+	struct gp_hist response_ns;
+	struct gp_hist device_ns; /* from arrival at the device until the end */
+	struct gp_error err;
+};
+
+struct program {
+	const struct work *work;
+	struct result *result;
+	struct gp_rng rng;
+	int fd;
+	uint64_t right; /* the expected result of each request */
+	uint64_t begin_ns, end_ns;
+	uint64_t submitted;  /* requests */
+	uint64_t arrival_ns; /* of the next request */
+	uint64_t last_done_ns;
+	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* start of the response time of each queued request */
+};
+
+static uint64_t draw_interval(struct program *p)
+{
+	return p->work->when == POISSON ? gp_rng_exponential(&p->rng, p->work->every_ns)
+					: p->work->every_ns;
+}
+
+static uint64_t on_the_way(const struct program *p)
+{
+	return p->submitted - p->result->requests;
+}
+
+static bool is_complete(const struct program *p)
+{
+	return p->work->requests && p->submitted == p->work->requests;
+}
+
+/* The time of the next request; GP_NEVER: after a request is done. */
+static uint64_t next_ns(const struct program *p)
+{
+	uint64_t most = p->work->when == CLOSED ? p->work->ahead : GP_SIMGPU_QUEUED;
+
+	if (is_complete(p) || on_the_way(p) >= most)
+		return GP_NEVER;
+	return p->arrival_ns;
+}
+
+/* A response time begins at the scheduled arrival, also if the request was sent later. In a closed
+ * loop a request arrives when it is sent, or when the previous request is done. */
+static int submit(struct program *p, uint64_t now_ns)
+{
+	const struct work *w = p->work;
+	int r = gp_simgpu_submit(p->fd, p->submitted, w->kernels, w->kernel_ns, w->gap_ns);
+
+	if (r)
+		return r;
+	p->since_ns[p->submitted % GP_SIMGPU_QUEUED] = w->when == CLOSED ? now_ns : p->arrival_ns;
+	p->submitted++;
+	if (w->when == CLOSED)
+		p->arrival_ns = now_ns;
+	else
+		p->arrival_ns += draw_interval(p);
+	return 0;
+}
+
+static int submit_what_is_due(struct program *p)
+{
+	uint64_t now_ns = gp_monotonic_ns();
+	int r = 0;
+
+	while (!r && next_ns(p) <= now_ns && now_ns < p->end_ns)
+		r = submit(p, now_ns);
+	return r == -EAGAIN ? 0 : r; /* the socket is full; the end of a request makes room */
+}
+
+static int take_done(struct program *p)
+{
+	struct result *result = p->result;
+	struct gp_simgpu_done done;
+	uint64_t now_ns, since_ns;
+	int r = gp_simgpu_take(p->fd, &done);
+
+	if (r)
+		return r;
+	if (done.status)
+		return gp_fail(&result->err, done.status, "the simulated GPU refused a request: %s",
+			       gp_error_name(done.status));
+	now_ns = gp_monotonic_ns();
+	since_ns = p->since_ns[result->requests % GP_SIMGPU_QUEUED];
+	if (p->work->when == CLOSED && since_ns < p->last_done_ns)
+		since_ns = p->last_done_ns;
+	p->last_done_ns = now_ns;
+	gp_hist_add(&result->response_ns, now_ns > since_ns ? now_ns - since_ns : 0);
+	gp_hist_add(&result->device_ns, done.done_ns - done.submitted_ns);
+	/* Requests end in order. Another tag than the next means a lost or doubled request. */
+	result->wrong += done.value != p->right || done.tag != result->requests;
+	result->checksum = (result->checksum ^ done.value) * 0x9e3779b97f4a7c15ull + done.tag;
+	result->requests++;
+	return 0;
+}
+
+static int take_all_done(struct program *p)
+{
+	int r;
+
+	while (!(r = take_done(p)))
+		;
+	return r == -EAGAIN ? 0 : r;
+}
+
+static bool is_over(const struct program *p)
+{
+	return gp_stop_asked() || gp_monotonic_ns() >= p->end_ns ||
+	       (is_complete(p) && !on_the_way(p));
+}
+
+static void wait_for_events(const struct program *p)
+{
+	struct pollfd fds[2] = {{.fd = p->fd, .events = POLLIN},
+				{.fd = gp_stop_fd(), .events = POLLIN}};
+	uint64_t now_ns = gp_monotonic_ns(), until_ns = next_ns(p);
+	struct timespec timeout;
+
+	if (p->end_ns < until_ns)
+		until_ns = p->end_ns;
+	timeout = gp_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
+	ppoll(fds, 2, until_ns == GP_NEVER ? NULL : &timeout, NULL);
+}
+
+static int work_on(struct program *p)
+{
+	int r = 0;
+
+	p->begin_ns = gp_monotonic_ns();
+	p->end_ns = gp_time_add(p->begin_ns, p->work->for_ns);
+	p->arrival_ns = p->begin_ns;
+	if (p->work->when != CLOSED) /* a random phase: programs that start together must
+						   not stay in step */
+		p->arrival_ns += gp_rng_below(&p->rng, p->work->every_ns);
+	while (!r && !is_over(p)) {
+		r = submit_what_is_due(p);
+		if (!r) {
+			wait_for_events(p);
+			r = take_all_done(p);
+		}
+	}
+	p->result->took_ns = gp_monotonic_ns() - p->begin_ns;
+	p->result->left = on_the_way(p);
+	return r == -EIO ? gp_fail(&p->result->err, r, "the simulated GPU is gone") : r;
+}
+
+/* Runs until the work is done or a signal comes (cli/lib/stop.h). Calls `ready`, if not NULL, when
+ * the context exists. 0 or -errno with a message in the result. */
+static int run_program(const struct work *work, uint64_t stream, struct result *result,
+		       void (*ready)(void))
+{
+	struct program p = {.work = work, .result = result};
+	struct gp_simgpu_hello hello = work->program;
+	char path[GP_SIMGPU_PATH_SIZE];
+	int r;
+
+	gp_hist_init(&result->response_ns);
+	gp_hist_init(&result->device_ns);
+	gp_rng_init(&p.rng, work->seed, stream);
+	p.right = gp_sim_right_value(work->kernels, work->kernel_ns);
+	p.fd = gp_simgpu_join(gp_simgpu_path(path, sizeof path), &hello, &result->err);
+	if (p.fd < 0)
+		return p.fd;
+	result->is_ready = true;
+	if (ready)
+		ready();
+	r = work_on(&p);
+	close(p.fd);
+	return r;
+}
 
 #define PROCESSES_MAX 1024
 #define TICK_NS       (20 * GP_NS_PER_MS)
 
 static struct {
-	struct gp_simload_work work;
+	struct work work;
 	unsigned processes;
 	bool json;
 } env = {
@@ -58,7 +258,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static void take_rhythm(struct argp_state *state, const char *option, enum gp_simload_when when,
+static void take_rhythm(struct argp_state *state, const char *option, enum when when,
 			const char *arg)
 {
 	env.work.when = when;
@@ -69,12 +269,12 @@ static void take_rhythm(struct argp_state *state, const char *option, enum gp_si
 
 static error_t parse_work(int key, char *arg, struct argp_state *state)
 {
-	struct gp_simload_work *w = &env.work;
+	struct work *w = &env.work;
 
 	switch (key) {
-	case 'e': take_rhythm(state, "--every", GP_SIMLOAD_PERIODIC, arg); break;
-	case 'p': take_rhythm(state, "--poisson", GP_SIMLOAD_POISSON, arg); break;
-	case 'c': w->when = GP_SIMLOAD_CLOSED; break;
+	case 'e': take_rhythm(state, "--every", PERIODIC, arg); break;
+	case 'p': take_rhythm(state, "--poisson", POISSON, arg); break;
+	case 'c': w->when = CLOSED; break;
 	case 'k':
 		w->kernel_ns = gp_option_duration(state, "--kernel", arg);
 		if (!w->kernel_ns)
@@ -105,7 +305,7 @@ static error_t parse_work(int key, char *arg, struct argp_state *state)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct gp_simload_work *w = &env.work;
+	struct work *w = &env.work;
 	const char *chosen = getenv("GPREEMPT_SIM_DEVICE");
 
 	switch (key) {
@@ -139,7 +339,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Each process handles signals by itself: a signal for one does not end the others. */
-static pid_t start_child(unsigned i, struct gp_simload_result *result)
+static pid_t start_child(unsigned i, struct result *result)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -148,10 +348,10 @@ static pid_t start_child(unsigned i, struct gp_simload_result *result)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent || gp_stop_open() < 0)
 		_exit(GP_EXIT_FAILED);
-	_exit(gp_simload_run(&env.work, i, result, NULL) ? GP_EXIT_FAILED : GP_EXIT_DONE);
+	_exit(run_program(&env.work, i, result, NULL) ? GP_EXIT_FAILED : GP_EXIT_DONE);
 }
 
-static bool all_ready(const struct gp_simload_result *result)
+static bool all_ready(const struct result *result)
 {
 	for (unsigned i = 0; i < env.processes; i++)
 		if (!result[i].is_ready)
@@ -167,7 +367,7 @@ static void print_ready(void)
 	fflush(stdout); /* a reader may wait at a pipe */
 }
 
-static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
+static void wait_for_children(const pid_t *child, const struct result *result)
 {
 	unsigned left = env.processes;
 	bool announced = false, stopping = false;
@@ -196,7 +396,7 @@ static void wait_for_children(const pid_t *child, const struct gp_simload_result
 	}
 }
 
-static void run_children(struct gp_simload_result *result)
+static void run_children(struct result *result)
 {
 	pid_t child[PROCESSES_MAX] = {0};
 
@@ -211,12 +411,12 @@ static void run_children(struct gp_simload_result *result)
 	wait_for_children(child, result);
 }
 
-static void add_up(struct gp_simload_result *sum, const struct gp_simload_result *result)
+static void add_up(struct result *sum, const struct result *result)
 {
 	gp_hist_init(&sum->response_ns);
 	gp_hist_init(&sum->device_ns);
 	for (unsigned i = 0; i < env.processes; i++) {
-		const struct gp_simload_result *r = &result[i];
+		const struct result *r = &result[i];
 
 		sum->requests += r->requests;
 		sum->left += r->left;
@@ -232,7 +432,7 @@ static void add_up(struct gp_simload_result *sum, const struct gp_simload_result
 	}
 }
 
-static double rate(const struct gp_simload_result *r)
+static double rate(const struct result *r)
 {
 	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
 }
@@ -254,7 +454,7 @@ static void add_times(struct json_object *o, const char *prefix, const struct gp
 	add_time(o, prefix, "max_us", h->max);
 }
 
-static void print_json(const struct gp_simload_result *r)
+static void print_json(const struct result *r)
 {
 	struct json_object *o = json_object_new_object();
 	char checksum[24];
@@ -272,7 +472,7 @@ static void print_json(const struct gp_simload_result *r)
 	gp_print_json_once(o);
 }
 
-static void print_text(const struct gp_simload_result *r)
+static void print_text(const struct result *r)
 {
 	const struct gp_hist *h = &r->response_ns;
 	char p50[24], p99[24], max[24];
@@ -288,9 +488,9 @@ static void print_text(const struct gp_simload_result *r)
 		printf("%llu more were not done at the end\n", (unsigned long long)r->left);
 }
 
-static int finish(struct gp_simload_result *result)
+static int finish(struct result *result)
 {
-	struct gp_simload_result sum = {0};
+	struct result sum = {0};
 
 	add_up(&sum, result);
 	if (sum.requests || !sum.err.code) {
@@ -320,7 +520,7 @@ static int run(int argc, char **argv)
 		       "  gpreempt simload --kernel 10ms\n"
 		       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
 	};
-	struct gp_simload_result *result;
+	struct result *result;
 	size_t bytes;
 	int code;
 
@@ -332,7 +532,7 @@ static int run(int argc, char **argv)
 		return GP_EXIT_FAILED;
 	}
 	if (env.processes == 1) /* the caller knows the pid of this process */
-		gp_simload_run(&env.work, 0, result, print_ready);
+		run_program(&env.work, 0, result, print_ready);
 	else
 		run_children(result);
 	code = finish(result);

@@ -1,22 +1,389 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/process.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/ask/with_daemon.h"
-#include "cli/lib/hold_event.h"
+#include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "cli/verb/suspend.h"
+#include "cli/lib/targets.h"
+#include "hold/devices.h"
 #include "hold/hold.h"
+
+struct suspend_options {
+	struct gp_targets targets;
+	bool json, force, one_queue;
+	bool no_daemon;
+	const char *type; /* preemption type; NULL = the device's default */
+	unsigned grace;   /* in 1,000 GPU clocks; 0 = not given */
+	unsigned device;  /* GP_DEVICES_MAX = all */
+	uint32_t queue;
+	uint64_t for_ns;
+};
+
+struct task_refs {
+	struct gp_task_ref *ref;
+	unsigned n;
+};
+
+enum event_kind {
+	GP_HOLD_BEGAN,   /* ns: how long the hold took */
+	GP_HOLD_AGAIN,   /* the task ran, and is held again. ns of this and the next: held for */
+	GP_HOLD_ENDED,   /* the process has ended */
+	GP_HOLD_RESUMED, /* another process released the task */
+	GP_HOLD_RELEASED,
+};
+
+/* How long the hold lasts: said with GP_HOLD_BEGAN, which is the first line. */
+enum lifetime {
+	GP_HOLD_UNTIL_SIGNAL, /* until Ctrl-C or another signal ends this program */
+	GP_HOLD_FOR_TIME,     /* for_ns */
+	GP_HOLD_UNTIL_RESUME, /* kept by the daemon until gpreempt resume */
+};
+
+struct event {
+	enum event_kind kind;
+	pid_t pid;
+	const char *name;
+	int device;              /* -1: on all devices */
+	const char *device_name; /* NULL with device -1 */
+	uint64_t ns;             /* see the kind */
+	unsigned again;          /* how often the task had to be held again */
+	enum lifetime lifetime;
+	uint64_t for_ns;
+};
+
+static void print_event_json(const struct event *e)
+{
+	static const char *const kinds[] = {"held", "again", "ended", "resumed", "released"};
+	static const char *const until[] = {"signal", "time", "resume"};
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put_text(o, "event", kinds[e->kind]);
+	gp_field_put(o, "pid", (uint64_t)e->pid);
+	gp_field_put_text(o, "name", e->name);
+	if (e->device >= 0)
+		gp_field_put(o, "device", (uint64_t)e->device);
+	gp_field_put_decimal(o, e->kind == GP_HOLD_BEGAN ? "took_us" : "held_us",
+			     (double)e->ns / 1e3, 1);
+	gp_field_put_known(o, "again", e->again);
+	if (e->kind == GP_HOLD_BEGAN) {
+		gp_field_put_text(o, "until", until[e->lifetime]);
+		if (e->lifetime == GP_HOLD_FOR_TIME)
+			gp_field_put_decimal(o, "for_us", (double)e->for_ns / 1e3, 1);
+	}
+	gp_print_json_once(o);
+}
+
+static void print_lifetime(const struct event *e)
+{
+	char text[32];
+
+	switch (e->lifetime) {
+	case GP_HOLD_UNTIL_SIGNAL: fputs(", until Ctrl-C", stdout); break;
+	case GP_HOLD_FOR_TIME:
+		printf(", for %s", gp_cli_duration(text, sizeof text, e->for_ns));
+		break;
+	case GP_HOLD_UNTIL_RESUME:
+		fputs(", kept by the daemon until gpreempt resume", stdout);
+		break;
+	}
+}
+
+static void print_event_text(const struct event *e)
+{
+	char task[160], time[32];
+
+	snprintf(task, sizeof task, "%d (%s)%s%s", e->pid, e->name, e->device_name ? " on " : "",
+		 e->device_name ? e->device_name : "");
+	gp_cli_duration(time, sizeof time, e->ns);
+	switch (e->kind) {
+	case GP_HOLD_BEGAN:
+		printf("held %s in %s", task, time);
+		print_lifetime(e);
+		break;
+	case GP_HOLD_AGAIN:
+		printf("%s ran again after %s (a new queue?): holding it again", task, time);
+		break;
+	case GP_HOLD_ENDED:
+		printf("%s has ended; it was held for %s until then", task, time);
+		break;
+	case GP_HOLD_RESUMED:
+		printf("%s was released by another process after %s", task, time);
+		break;
+	case GP_HOLD_RELEASED:
+		printf("released %s after %s", task, time);
+		if (e->again)
+			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
+		break;
+	}
+	putchar('\n');
+	fflush(stdout); /* a reader may wait at a pipe */
+}
+
+static void write_event(const struct event *event, bool json)
+{
+	(json ? print_event_json : print_event_text)(event);
+}
+
+static int add_process(const struct suspend_options *what, const struct gp_devices *devices,
+		       pid_t pid, struct task_refs *list, struct gp_error *err)
+{
+	struct gp_task_ref found[GP_DEVICES_MAX], *p;
+	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
+	unsigned added = 0;
+
+	if (n < 0)
+		return n;
+	p = realloc(list->ref, (list->n + (unsigned)n) * sizeof *p);
+	if (!p)
+		return gp_fail(err, -ENOMEM, "no memory");
+	list->ref = p;
+	for (int i = 0; i < n; i++) {
+		bool twice = false;
+
+		/* A child that shares its parent's queues is the same task. */
+		for (unsigned k = 0; k < list->n; k++)
+			twice |= p[k].device == found[i].device &&
+				 p[k].seen.key == found[i].seen.key;
+		if (what->device != GP_DEVICES_MAX && what->device != found[i].device)
+			continue;
+		added++;
+		if (!twice)
+			p[list->n++] = found[i];
+	}
+	if (!added)
+		return gp_fail(err, -ENODEV, "process %d has no queues on device %u", pid,
+			       what->device);
+	return 0;
+}
+
+/* Makes the queue a task of its own, on the one device that has it. */
+static int split_queue(const struct suspend_options *what, struct task_refs *list,
+		       struct gp_error *err)
+{
+	pid_t pid = what->targets.pid[0];
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		struct gp_task_ref *p = &list->ref[i];
+		int r = gp_gpu_split(p->gpu, pid, what->queue, &p->seen, NULL);
+
+		if (r == -ENOENT)
+			continue;
+		if (r)
+			return gp_fail(err, r,
+				       "queue %u of process %d cannot be held by itself: %s",
+				       what->queue, pid, gp_error_name(r));
+		list->ref[kept++] = *p;
+	}
+	list->n = kept;
+	if (!kept)
+		return gp_fail(err, -ESRCH,
+			       "process %d has no queue %u to hold; see gpreempt queues %d", pid,
+			       what->queue, pid);
+	if (kept > 1)
+		return gp_fail(err, -EINVAL,
+			       "queue %u is on %u devices; choose one with --device N", what->queue,
+			       kept);
+	return 0;
+}
+
+static int refuse_shared(const struct suspend_options *what, const struct task_refs *list,
+			 struct gp_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < list->n && !r; i++) {
+		const struct gp_seen *seen = &list->ref[i].seen;
+
+		r = gp_refuse_shared(seen, seen->pid, what->force, GP_WOULD_STOP_ALL, err);
+	}
+	return r;
+}
+
+/* The tasks to hold, each once. The caller frees list->ref, also after a failure. */
+static int choose_tasks(const struct suspend_options *what, const struct gp_devices *devices,
+			struct task_refs *list, struct gp_error *err)
+{
+	int r = 0;
+
+	if (what->device != GP_DEVICES_MAX && what->device >= devices->n)
+		r = gp_fail(err, -ENODEV, "there is no device %u; the last one is %u", what->device,
+			    devices->n - 1);
+	for (unsigned i = 0; i < what->targets.n && !r; i++)
+		r = add_process(what, devices, what->targets.pid[i], list, err);
+	if (!r && !what->targets.n) {
+		int n = gp_devices_scan(devices, what->device, &list->ref, err);
+
+		list->n = n > 0 ? (unsigned)n : 0;
+		r = n < 0    ? n
+		    : n == 0 ? gp_fail(err, -ESRCH, "no process has queues on %s",
+				       devices->device[what->device].gpu->info.name)
+			     : 0;
+	}
+	if (!r)
+		r = refuse_shared(what, list, err);
+	return !r && what->one_queue ? split_queue(what, list, err) : r;
+}
+
+#define TICK_NS (100 * GP_NS_PER_MS)
+
+struct held {
+	const struct gp_targets *targets;
+	unsigned n; /* the first n targets are held */
+	char name[GP_TARGETS_MAX][32];
+	uint64_t start_time[GP_TARGETS_MAX];
+	uint64_t since_ns, for_ns;
+	bool json;
+};
+
+static void print_daemon_event(const struct held *h, unsigned i, enum event_kind kind, uint64_t ns)
+{
+	const struct event event = {
+		.kind = kind,
+		.pid = h->targets->pid[i],
+		.name = h->name[i],
+		.device = -1,
+		.ns = ns,
+		.lifetime = h->for_ns == GP_NEVER ? GP_HOLD_UNTIL_RESUME : GP_HOLD_FOR_TIME,
+		.for_ns = h->for_ns,
+	};
+
+	write_event(&event, h->json);
+}
+
+/* A target counts as held also where the daemon did not answer: it may be held, now or soon. */
+static int hold_all(struct gp_client *client, struct held *h, bool force, struct gp_error *err)
+{
+	int r = 0;
+
+	for (; h->n < h->targets->n && !r; h->n += !r || r == -ETIMEDOUT || r == -ECONNRESET) {
+		pid_t pid = h->targets->pid[h->n];
+		uint64_t asked_ns = gp_monotonic_ns();
+		struct json_object *params = json_object_new_object(), *answer = NULL;
+
+		if (force)
+			gp_field_put_bool(params, "force", true);
+		gp_process_name(pid, h->name[h->n], sizeof h->name[h->n]);
+		h->start_time[h->n] = gp_process_start_time(pid);
+		r = gp_ask_about(client, "hold", pid, params, &answer, err);
+		if (!r && !gp_field_number_or(answer, "tasks", 1))
+			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
+		if (!r)
+			print_daemon_event(h, h->n, GP_HOLD_BEGAN, gp_monotonic_ns() - asked_ns);
+		json_object_put(answer);
+	}
+	return r;
+}
+
+static bool has_ended(const struct held *h, unsigned i)
+{
+	return gp_process_start_time(h->targets->pid[i]) != h->start_time[i];
+}
+
+static bool any_left(const struct held *h)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		if (!has_ended(h, i))
+			return true;
+	return false;
+}
+
+static void ask_release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
+{
+	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;
+	struct json_object *answer = NULL;
+	struct gp_error err = {0};
+	int r = has_ended(h, i)
+			? -ESRCH
+			: gp_ask_about(client, "release", h->targets->pid[i], NULL, &answer, &err);
+
+	if (r == -ESRCH) {
+		print_daemon_event(h, i, GP_HOLD_ENDED, held_ns);
+	} else if (r) {
+		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
+				h->targets->pid[i], h->targets->pid[i]);
+		*exit = gp_cli_fail(&err);
+	} else if (gp_field_number_or(answer, "tasks", 1)) {
+		print_daemon_event(h, i, GP_HOLD_RELEASED, held_ns);
+	} else {
+		print_daemon_event(h, i, GP_HOLD_RESUMED, held_ns);
+	}
+	json_object_put(answer);
+}
+
+/* Uses a new connection: the daemon closes one that is silent for long. */
+static int release_all(const struct held *h)
+{
+	struct gp_client *client;
+	struct gp_error err = {0};
+	int exit = GP_EXIT_DONE;
+
+	if (gp_client_connect(NULL, &client, &err)) {
+		gp_error_prefix(&err, "cannot release (gpreempt resume --all does)");
+		return gp_cli_fail(&err);
+	}
+	for (unsigned i = 0; i < h->n; i++)
+		ask_release(client, h, i, &exit);
+	gp_client_close(client);
+	return exit;
+}
+
+static void wait_for_end(const struct held *h, uint64_t end_ns)
+{
+	uint64_t now_ns;
+
+	while (!gp_stop_asked() && any_left(h) && (now_ns = gp_monotonic_ns()) < end_ns)
+		gp_stop_sleep(end_ns - now_ns < TICK_NS ? end_ns : now_ns + TICK_NS);
+}
+
+/*
+ * Holds the targets through the daemon. With `for_ns` GP_NEVER it returns, and the daemon keeps the
+ * hold until a resume; otherwise it waits and releases. If one of several targets cannot be held,
+ * all are released. False: no daemon runs.
+ */
+static bool suspend_by_daemon(const struct gp_targets *targets, uint64_t for_ns, bool force,
+			      bool json, int *exit)
+{
+	struct gp_client *client = gp_ask_if_there();
+	static struct held h;
+	struct gp_error err = {0};
+	int r;
+
+	if (!client)
+		return false;
+	h = (struct held){
+		.targets = targets, .json = json, .for_ns = for_ns, .since_ns = gp_monotonic_ns()};
+	r = hold_all(client, &h, force, &err);
+	gp_client_close(client);
+	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	if (!r && for_ns == GP_NEVER && !gp_stop_asked())
+		return true;
+	if (!r)
+		wait_for_end(&h, gp_time_add(gp_monotonic_ns(), for_ns));
+	if (h.n) {
+		int code = release_all(&h);
+
+		*exit = *exit ? *exit : code;
+	}
+	return true;
+}
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define AGAIN_NS (5 * GP_NS_PER_MS)
 
 enum { NO_DAEMON = 0x2000 };
 
-static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
+static struct suspend_options env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
 
 static const struct argp_option options[] = {
 	{"device", 'd', "N", 0, "Only on this device; without a PID, all processes on it", 0},
@@ -74,9 +441,9 @@ static bool is_for_daemon(void)
 	       !env.grace;
 }
 
-static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, uint64_t ns)
+static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t ns)
 {
-	const struct gp_hold_event event = {
+	const struct event event = {
 		.kind = kind,
 		.pid = h->ref.seen.pid,
 		.name = h->ref.seen.name,
@@ -88,7 +455,7 @@ static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, u
 		.for_ns = env.for_ns,
 	};
 
-	gp_hold_event_print(&event, env.json);
+	write_event(&event, env.json);
 }
 
 static uint64_t held_for(const struct gp_hold *h)
@@ -251,9 +618,9 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 
 static int run_on(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct gp_task_refs list = {0};
+	struct task_refs list = {0};
 	struct gp_holds holds = {0};
-	int r = gp_suspend_choose(&env, devices, &list, err), last;
+	int r = choose_tasks(&env, devices, &list, err), last;
 
 	if (!r) {
 		r = gp_holds_begin(&holds, devices, list.ref, list.n, err);
@@ -301,7 +668,7 @@ static int run(int argc, char **argv)
 	else
 		r = gp_targets_resolve(&env.targets, &err);
 	if (!r && is_for_daemon() &&
-	    gp_daemon_suspend(&env.targets, env.for_ns, env.force, env.json, &r))
+	    suspend_by_daemon(&env.targets, env.for_ns, env.force, env.json, &r))
 		return r;
 	if (r >= 0)
 		r = gp_devices_open(&devices, 0, &err);
