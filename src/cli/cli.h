@@ -65,6 +65,11 @@ const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes);
  * build their JSON with lib/fields.h. */
 void gp_json_string(FILE *out, const char *text);
 
+/* A progress line, on a terminal only, written at most ten times a second; and its removal, before
+ * other output. */
+__attribute__((format(printf, 1, 2))) void gp_progress(const char *format, ...);
+void gp_progress_end(void);
+
 /* For atexit(3): output that could not be written (a full disk) makes the exit code a failure. */
 void gp_cli_check_output(void);
 

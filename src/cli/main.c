@@ -10,6 +10,19 @@
 #include "build_config.h"
 #include "gpu/backends.h"
 
+#if !GP_HAVE_DAEMON
+static int refuse_top(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	fputs("gpreempt: top is not in this build; configure it with -DGPREEMPT_DAEMON=ON\n",
+	      stderr);
+	return GP_EXIT_FAILED;
+}
+
+const struct gp_verb gp_verb_top = {"top", "not in this build", refuse_top};
+#endif
+
 /* clang-format off */
 static const struct gp_verb *const verbs[] = {
 	&gp_verb_demo,

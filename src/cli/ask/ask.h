@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "cli/lib/attrs.h"
+#include "cli/lib/options.h"
 #include "cli/lib/fields.h"
 #include "rpc/client.h"
 

@@ -64,23 +64,6 @@ const char *gp_field_words(struct json_object *object, const char *key, char *ou
 	return n ? out : NULL;
 }
 
-void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key)
-{
-	struct json_object *value = gp_field(object, key);
-
-	gp_grid_text(grid, value ? json_object_get_string(value) : NULL);
-}
-
-void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key)
-{
-	uint64_t ns;
-	char text[32];
-
-	gp_grid_text(grid, gp_field_number(object, key, &ns)
-				   ? gp_cli_duration(text, sizeof text, ns)
-				   : NULL);
-}
-
 void gp_field_put(struct json_object *object, const char *key, uint64_t value)
 {
 	json_object_object_add(object, key, json_object_new_uint64(value));

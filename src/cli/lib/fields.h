@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/lib/grid.h"
-
 /* Borrowed; NULL: absent. `object` may be NULL. */
 struct json_object *gp_field(struct json_object *object, const char *key);
 
@@ -31,10 +29,6 @@ size_t gp_field_count(struct json_object *object, const char *key);
 
 /* The words of an array with commas between them. Returns `out`, or NULL when there are none. */
 const char *gp_field_words(struct json_object *object, const char *key, char *out, size_t size);
-
-/* Table cells: the value as it is, as a duration, as a size. A dash where it is absent. */
-void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key);
-void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key);
 
 /* Adds a value to an object. */
 void gp_field_put(struct json_object *object, const char *key, uint64_t value);

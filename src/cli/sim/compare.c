@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/sim/compare.h"
+#include "cli/sim/sim_report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "cli/draw/chart.h"
 #include "cli/sim/timeline.h"
 #include "cli/sim/sim_report.h"
-#include "cli/sim/tails.h"
+#include "cli/sim/policy_runs.h"
 
 struct gp_sim_page {
 	const struct gp_report *report;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/sim/compare.h"
 #include "cli/sim/sim_report.h"
 
 #define TASKS_SHOWN 16 /* in the table; JSON has all */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/sim/sim_trace.h"
+#include "cli/sim/spans.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -20,9 +20,8 @@
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "hold/hold.h"
 
 struct online_run {

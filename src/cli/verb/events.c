@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 
 static const char *const kinds[] = {
 	"task_in", "task_out", "held",     "released", "policy", "ejected", "action_failed",

@@ -8,8 +8,8 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/targets.h"
-#include "cli/lib/task_table.h"
+#include "cli/lib/options.h"
+#include "cli/lib/grid.h"
 #include "hold/devices.h"
 #include "policy/registry.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/grid.h"
+#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
 

@@ -13,7 +13,7 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
 

@@ -11,7 +11,7 @@
 
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "gpu/backends.h"
 #include "hold/devices.h"
 

@@ -16,8 +16,8 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/lib/attrs.h"
-#include "cli/lib/fields.h"
+#include "cli/lib/options.h"
+#include "cli/lib/grid.h"
 #include "cli/lib/stop.h"
 #include "engine/engine.h"
 #include "engine/real_time.h"

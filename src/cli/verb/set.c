@@ -6,7 +6,7 @@
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 
 static struct {
 	struct gp_targets targets;

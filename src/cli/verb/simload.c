@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "gpu/simclient/program.h"
 #include "sim/model/sim_gpu.h"
 

@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
-#include "cli/lib/task_table.h"
+#include "cli/lib/options.h"
+#include "cli/lib/grid.h"
 
 enum { NO_DAEMON = 0x2000 };
 

@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/hold.h"
 

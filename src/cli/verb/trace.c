@@ -11,9 +11,8 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "cli/lib/trace_file.h"
 
 struct track_task {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table columns of a task, by the key of its JSON. cli/lib/task_table.h prints them. */
+/* The table columns of a task, by the key of its JSON. cli/lib/grid.h prints them. */
 #ifndef GP_TASK_JSON_COLUMNS_H
 #define GP_TASK_JSON_COLUMNS_H
 

@@ -1,9 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/lib/attrs.h"
+#include "cli/lib/options.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/process.h"
 #include "cli/cli.h"
+#include "hold/devices.h"
+
+#define PID_MAX_DEFAULT 4194304 /* the maximum of Linux */
+
+static uint64_t pid_max(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	uint64_t max = 0;
+	char text[32];
+
+	if (!f)
+		return PID_MAX_DEFAULT;
+	if (fgets(text, sizeof text, f))
+		max = strtoull(text, NULL, 10);
+	fclose(f);
+	return max ? max : PID_MAX_DEFAULT;
+}
+
+static void add_pid(struct gp_targets *t, const char *text, struct argp_state *state)
+{
+	uint64_t pid;
+
+	if (!gp_cli_number(text, pid_max(), &pid) || !pid)
+		argp_error(state, "'%s' is not a process id", text);
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->pid[i] == (pid_t)pid)
+			return;
+	if (t->n == t->max)
+		argp_error(state,
+			   t->max == 1 ? "give one process; '%s' is one too many"
+				       : "too many processes: '%s'",
+			   text);
+	t->pid[t->n++] = (pid_t)pid;
+}
+
+static error_t parse_target(int key, char *arg, struct argp_state *state)
+{
+	struct gp_targets *t = state->input;
+
+	switch (key) {
+	case 'C': t->container = arg; break;
+	case ARGP_KEY_ARG: add_pid(t, arg, state); break;
+	case ARGP_KEY_END:
+		if (t->max == 1 && !t->n)
+			argp_error(state, "give a PID; gpreempt ps lists them");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp_option target_options[] = {
+	{"container", 'C', "NAME", 0, "PID is a number inside this container (name or id)", 0},
+	{0},
+};
+
+const struct argp gp_targets_argp = {.options = target_options, .parser = parse_target};
+const struct argp_child gp_targets_children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+
+int gp_targets_resolve(struct gp_targets *t, struct gp_error *err)
+{
+	for (unsigned i = 0; t->container && i < t->n; i++) {
+		int r = gp_process_in_container(t->container, t->pid[i], &t->pid[i], err);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_error *err)
+{
+	int r = gp_targets_resolve(t, err);
+
+	return r ? r : gp_devices_open(devices, 0, err);
+}
+
+uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text)
+{
+	uint64_t ns = 0;
+
+	if (!gp_cli_duration_parse(text, &ns))
+		argp_error(state, "%s takes a time such as 500ms, 10s or 2m, not '%s'", option,
+			   text);
+	return ns;
+}
+
+uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
+			  uint64_t min, uint64_t max)
+{
+	uint64_t value = 0;
+
+	if (!gp_cli_number(text, max, &value) || value < min)
+		argp_error(state, "%s takes a whole number from %llu to %llu, not '%s'", option,
+			   (unsigned long long)min, (unsigned long long)max, text);
+	return value;
+}
 
 enum { WEIGHT = GP_ATTR_KEY, SHARE, CEILING, DEADLINE, BUDGET, GANG };
 
@@ -129,6 +230,7 @@ static const struct argp_option words[] = {
 	{0},
 };
 static const struct argp numbers = {.options = gp_attr_options, .parser = parse_number};
-static const struct argp_child children[] = {{.argp = &numbers}, {0}};
+static const struct argp_child attr_children[] = {{.argp = &numbers}, {0}};
 
-const struct argp gp_attrs_argp = {.options = words, .parser = parse_word, .children = children};
+const struct argp gp_attrs_argp = {
+	.options = words, .parser = parse_word, .children = attr_children};
