@@ -6,6 +6,7 @@
 #ifndef GP_CLI_CLI_H
 #define GP_CLI_CLI_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,11 +21,31 @@ enum gp_exit {
 	GP_EXIT_NO_DEVICE, /* no device or no such process */
 };
 
+struct gp_option;
+struct gp_targets;
+
+/* A verb. lib/options.h parses its options and arguments before `run` is called. */
 struct gp_verb {
 	const char *name;
 	const char *summary;
-	/* argv[0] is the verb. Returns an exit code. */
-	int (*run)(int argc, char **argv);
+	const char *arguments;           /* in the usage line, as "PID..."; NULL: it takes none */
+	const char *doc;                 /* for --help; NULL: nothing is parsed */
+	const struct gp_option *options; /* ended by a name of NULL */
+
+	/* What is done with an argument. At most one of the two is set. */
+	struct gp_targets *targets; /* it is a PID; also adds --container */
+	void (*argument)(struct argp_state *state, char *arg);
+
+	/* More options, parsed by argp with this input. */
+	struct argp_child more;
+	void *more_input;
+
+	void (*check)(struct argp_state *state); /* called after the last option and argument */
+	bool in_order;                           /* options end at the first argument */
+	int usage_exit;                          /* exit code for wrong usage; 0: GP_EXIT_USAGE */
+
+	/* Returns an exit code, or -errno with a message in `err`. */
+	int (*run)(struct gp_error *err);
 };
 
 extern const struct gp_verb gp_verb_bench;

@@ -145,5 +145,5 @@ exits 2 'gpreempt: --from 30.0 s is after the end of the scenario at 30.0 s' 'be
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
 exits 2 'gpreempt: --for must be longer than 0' 'empty window'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
-exits 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time'
+exits 2 "*--for takes a time such as 500ms, 10s or 2m, not 'long'*" 'no time'
 finish

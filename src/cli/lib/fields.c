@@ -87,6 +87,11 @@ void gp_field_put_decimal(struct json_object *object, const char *key, double va
 	json_object_object_add(object, key, json_object_new_double_s(value, text));
 }
 
+void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns)
+{
+	gp_field_put_decimal(object, key, (double)ns / 1e3, 1);
+}
+
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value)
 {
 	if (value)

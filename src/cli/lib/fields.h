@@ -35,6 +35,7 @@ void gp_field_put(struct json_object *object, const char *key, uint64_t value);
 void gp_field_put_text(struct json_object *object, const char *key, const char *value);
 void gp_field_put_bool(struct json_object *object, const char *key, bool value);
 void gp_field_put_decimal(struct json_object *object, const char *key, double value, int digits);
+void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns); /* 1 decimal */
 
 /* The same, but a value of 0 is not known and stays absent; an address is written as "0x1267". */
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value);

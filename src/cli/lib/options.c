@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "cli/cli.h"
 #include "hold/devices.h"
+#include "yaml/value.h"
 
 #define PID_MAX_DEFAULT 4194304 /* the maximum of Linux */
 
@@ -35,10 +36,10 @@ static void add_pid(struct gp_targets *t, const char *text, struct argp_state *s
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->pid[i] == (pid_t)pid)
 			return;
-	if (t->n == t->max)
+	if (t->n == (t->single ? 1 : GP_TARGETS_MAX))
 		argp_error(state,
-			   t->max == 1 ? "give one process; '%s' is one too many"
-				       : "too many processes: '%s'",
+			   t->single ? "give one process; '%s' is one too many"
+				     : "too many processes: '%s'",
 			   text);
 	t->pid[t->n++] = (pid_t)pid;
 }
@@ -51,7 +52,7 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 	case 'C': t->container = arg; break;
 	case ARGP_KEY_ARG: add_pid(t, arg, state); break;
 	case ARGP_KEY_END:
-		if (t->max == 1 && !t->n)
+		if (t->single && !t->n)
 			argp_error(state, "give a PID; gpreempt ps lists them");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
@@ -64,8 +65,7 @@ static const struct argp_option target_options[] = {
 	{0},
 };
 
-const struct argp gp_targets_argp = {.options = target_options, .parser = parse_target};
-const struct argp_child gp_targets_children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+static const struct argp targets_argp = {.options = target_options, .parser = parse_target};
 
 int gp_targets_resolve(struct gp_targets *t, struct gp_error *err)
 {
@@ -90,7 +90,7 @@ uint64_t gp_option_duration(struct argp_state *state, const char *option, const 
 	uint64_t ns = 0;
 
 	if (!gp_cli_duration_parse(text, &ns))
-		argp_error(state, "%s takes a time such as 500ms, 10s or 2m, not '%s'", option,
+		argp_error(state, "--%s takes a time such as 500ms, 10s or 2m, not '%s'", option,
 			   text);
 	return ns;
 }
@@ -100,10 +100,114 @@ uint64_t gp_option_number(struct argp_state *state, const char *option, const ch
 {
 	uint64_t value = 0;
 
-	if (!gp_cli_number(text, max, &value) || value < min)
-		argp_error(state, "%s takes a whole number from %llu to %llu, not '%s'", option,
-			   (unsigned long long)min, (unsigned long long)max, text);
+	if (gp_cli_number(text, max, &value) && value >= min)
+		return value;
+	if (max == UINT64_MAX)
+		argp_error(state, "--%s takes a whole number, not '%s'", option, text);
+	argp_error(state, "--%s takes a whole number from %llu to %llu, not '%s'", option,
+		   (unsigned long long)min, (unsigned long long)max, text);
 	return value;
+}
+
+static uint64_t parse_time(struct argp_state *state, const struct gp_option *o, const char *arg)
+{
+	uint64_t ns = gp_option_duration(state, o->name, arg);
+
+	if (ns < o->min)
+		argp_error(state, "--%s takes %s or more, not '%s'", o->name,
+			   gp_value_show_duration(o->min).text, arg);
+	return ns;
+}
+
+static void take_option(const struct gp_option *o, char *arg, struct argp_state *state)
+{
+	if (o->flag)
+		*o->flag = true;
+	else if (o->text)
+		*o->text = arg;
+	else if (o->device)
+		*o->device = (int)gp_option_number(state, o->name, arg, 0, GP_DEVICES_MAX - 1);
+	else if (o->time_ns)
+		*o->time_ns = parse_time(state, o, arg);
+	else if (o->number)
+		*o->number = gp_option_number(state, o->name, arg, o->min, o->max);
+	else if (o->number32)
+		*o->number32 = (uint32_t)gp_option_number(state, o->name, arg, o->min, o->max);
+	else
+		o->call(state, arg);
+	if (o->given)
+		*o->given = true;
+}
+
+/* The key of an option for argp. Options without a letter are numbered from here. */
+#define LONG_KEY 0x2000
+
+static int key_of(const struct gp_option *options, unsigned i)
+{
+	while (!options[i].help) /* another name of the option before it */
+		i--;
+	return options[i].letter ? options[i].letter : LONG_KEY + (int)i;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	const struct gp_verb *verb = *(const struct gp_verb *const *)state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		if (verb->targets)
+			state->child_inputs[0] = verb->targets;
+		if (verb->more.argp)
+			state->child_inputs[verb->targets ? 1 : 0] = verb->more_input;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (verb->targets)
+			return ARGP_ERR_UNKNOWN; /* the parser of targets takes it */
+		if (!verb->argument)
+			argp_error(state, "takes no arguments, but '%s' was given", arg);
+		verb->argument(state, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (verb->check)
+			verb->check(state);
+		return 0;
+	default: break;
+	}
+	for (unsigned i = 0; verb->options[i].name; i++)
+		if (key_of(verb->options, i) == key) {
+			take_option(&verb->options[i], arg, state);
+			return 0;
+		}
+	return ARGP_ERR_UNKNOWN;
+}
+
+#define OPTIONS_MAX 24
+
+void gp_options_parse(const struct gp_verb *verb, int argc, char **argv)
+{
+	struct argp_option options[OPTIONS_MAX + 1] = {0};
+	struct argp_child children[3] = {0};
+	struct argp argp = {.options = options,
+			    .parser = parse_option,
+			    .args_doc = verb->arguments,
+			    .doc = verb->doc,
+			    .children = children};
+	unsigned n = 0;
+
+	if (!verb->doc)
+		return;
+	for (unsigned i = 0; verb->options[i].name && i < OPTIONS_MAX; i++)
+		options[i] = (struct argp_option){.name = verb->options[i].name,
+						  .key = key_of(verb->options, i),
+						  .arg = verb->options[i].value,
+						  .flags = verb->options[i].help ? 0 : OPTION_ALIAS,
+						  .doc = verb->options[i].help};
+	if (verb->targets)
+		children[n++].argp = &targets_argp;
+	if (verb->more.argp)
+		children[n] = verb->more;
+	argp_err_exit_status = verb->usage_exit ? verb->usage_exit : GP_EXIT_USAGE;
+	argp_parse(&argp, argc, argv, verb->in_order ? ARGP_IN_ORDER : 0, NULL, &verb);
 }
 
 enum { WEIGHT = GP_ATTR_KEY, SHARE, CEILING, DEADLINE, BUDGET, GANG };
@@ -129,21 +233,12 @@ static const char *name_of(int key)
 	return o->name;
 }
 
-static uint64_t number(struct argp_state *state, int key, const char *arg, uint64_t min,
-		       uint64_t max)
-{
-	uint64_t value;
-
-	if (!gp_cli_number(arg, max, &value) || value < min)
-		argp_error(state, "--%s takes a number from %lu to %lu, not '%s'", name_of(key),
-			   min, max, arg);
-	return value;
-}
-
 /* "none" removes an optional attribute; 0 stands for that. */
 static uint32_t permille(struct argp_state *state, int key, const char *arg)
 {
-	return strcmp(arg, "none") ? (uint32_t)number(state, key, arg, 1, 100) * 10 : 0;
+	return strcmp(arg, "none")
+		       ? (uint32_t)gp_option_number(state, name_of(key), arg, 1, 100) * 10
+		       : 0;
 }
 
 static uint64_t duration(struct argp_state *state, int key, const char *arg)
@@ -167,8 +262,13 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state, struct
 		return EINVAL; /* argp_error returns only with ARGP_NO_EXIT */
 	}
 	switch (key) {
-	case 'P': attr->priority = (uint8_t)number(state, key, arg, 0, GP_PRIORITY_MAX); break;
-	case WEIGHT: attr->weight = (uint32_t)number(state, key, arg, 1, 10000); break;
+	case 'P':
+		attr->priority =
+			(uint8_t)gp_option_number(state, name_of(key), arg, 0, GP_PRIORITY_MAX);
+		break;
+	case WEIGHT:
+		attr->weight = (uint32_t)gp_option_number(state, name_of(key), arg, 1, 10000);
+		break;
 	case SHARE: attr->share_permille = permille(state, key, arg); break;
 	case CEILING: attr->ceiling_permille = permille(state, key, arg); break;
 	case DEADLINE: attr->deadline_ns = duration(state, key, arg); break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options and arguments that several verbs take: PIDs, --container, attributes of a task. */
+/* The options of verbs, and those that several verbs take: PIDs, --container, attributes. */
 #ifndef GP_CLI_LIB_OPTIONS_H
 #define GP_CLI_LIB_OPTIONS_H
 
@@ -11,28 +11,41 @@
 #include "engine/engine.h"
 
 struct gp_devices;
+struct gp_verb;
+
+/*
+ * An option of a verb. The pointer that is set says how its value is parsed and stored. An option
+ * without a help text is another name of the option before it.
+ */
+struct gp_option {
+	const char *name;
+	int letter;        /* 0: none */
+	const char *value; /* the name of its value in --help; NULL: it has none */
+	const char *help;
+
+	bool *flag; /* becomes true */
+	const char **text;
+	int *device; /* a number below GP_DEVICES_MAX */
+	uint64_t *time_ns;
+	uint64_t *number;
+	uint32_t *number32;
+	void (*call)(struct argp_state *state, char *arg);
+
+	uint64_t min, max; /* of a number; `min` also of a time */
+	bool *given;       /* also becomes true; may be NULL */
+};
+
+/* Parses the options and arguments of a verb, or ends the program with a usage message. */
+void gp_options_parse(const struct gp_verb *verb, int argc, char **argv);
 
 #define GP_TARGETS_MAX 256
 
 struct gp_targets {
-	unsigned max; /* set before parsing */
+	bool single; /* the verb takes exactly one process */
 	unsigned n;
 	const char *container; /* the pids are those of this container; NULL = of this namespace */
 	pid_t pid[GP_TARGETS_MAX];
 };
-
-/* A child parser, and a list of children with only that one. Its input is a struct gp_targets. A
- * verb that takes at most one process needs one. */
-extern const struct argp gp_targets_argp;
-extern const struct argp_child gp_targets_children[];
-#define GP_TARGETS_ARGP(arguments) .args_doc = (arguments), .children = gp_targets_children
-
-/* For a verb's parser at ARGP_KEY_INIT. The targets must be its first child. */
-static inline void gp_targets_init(struct gp_targets *t, unsigned max, struct argp_state *state)
-{
-	t->max = max;
-	state->child_inputs[0] = t;
-}
 
 /* Translates the pids of a container into those of this pid namespace. */
 int gp_targets_resolve(struct gp_targets *t, struct gp_error *err);

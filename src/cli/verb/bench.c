@@ -184,36 +184,22 @@ static struct {
 	struct gp_targets targets;
 	bool json, force, histogram;
 	const char *online;
-	unsigned count;
-	uint64_t hold_ns;
-} env = {.count = 100, .hold_ns = 5 * GP_NS_PER_MS};
+	uint32_t count, hold_ms;
+} env = {.targets.single = true, .count = 100, .hold_ms = 5};
 
-static const struct argp_option options[] = {
-	{"count", 'n', "N", 0, "Number of holds and releases (100)", 0},
-	{"hold-ms", 'm', "MS", 0, "Length of a hold, and of the pause after it (5)", 0},
-	{"online", 'o', "COMMAND", 0, "Time this command with the process held, and not held", 0},
-	{"histogram", 'H', NULL, 0, "Draw histograms also if the output is no terminal", 0},
-	{"force", 'F', NULL, 0, "Also for a server that works for many programs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"count", 'n', "N", "Number of holds and releases (100)", .number32 = &env.count, .min = 1,
+	 .max = 1000000},
+	{"hold-ms", 'm', "MS", "Length of a hold, and of the pause after it (5)",
+	 .number32 = &env.hold_ms, .max = 10000},
+	{"online", 'o', "COMMAND", "Time this command with the process held, and not held",
+	 .text = &env.online},
+	{"histogram", 'H', NULL, "Draw histograms also if the output is no terminal",
+	 .flag = &env.histogram},
+	{"force", 'F', NULL, "Also for a server that works for many programs", .flag = &env.force},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
-	case 'n': env.count = (unsigned)gp_option_number(state, "--count", arg, 1, 1000000); break;
-	case 'm':
-		env.hold_ns = GP_NS_PER_MS * gp_option_number(state, "--hold-ms", arg, 0, 10000);
-		break;
-	case 'o': env.online = arg; break;
-	case 'H': env.histogram = true; break;
-	case 'F': env.force = true; break;
-	case 'j': env.json = true; break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 struct side {
 	unsigned tried, done;
@@ -310,14 +296,14 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	if (r == -ESRCH)
 		return true;
 	note(&b->hold, holds, r, true, &err);
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
 	measure_effect(b, &b->hold, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		scheduled[i] = holds->hold[i].last.scheduled;
 	err = (struct gp_error){0};
 	r = gp_holds_release(holds, &err);
 	note(&b->release, holds, r, false, &err);
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
@@ -568,43 +554,27 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 	return r;
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	GP_TARGETS_ARGP("PID"),
-	.doc = "Hold and release a running process many times; measure times and success "
-	       "rate.\v"
-	       "The process loses no work. It runs about half of the time.\n\n"
-	       "Examples:\n"
-	       "  gpreempt bench 4711 --count 1000\n"
-	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
-};
-
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
 	static struct bench b;
 	struct gp_devices devices;
-	struct gp_error err = {0};
 	int r;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_hist_init(&b.hold.took);
 	gp_hist_init(&b.release.took);
 	gp_hist_init(&b.hold.effect);
 	gp_hist_init(&b.release.effect);
 	gp_hist_init(&b.open);
 	gp_hist_init(&b.find);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r && (r = gp_stop_open()) < 0)
-		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
-	if (r >= 0)
-		r = gp_devices_open(&devices, 0, &err);
+	r = gp_stop_begin(err);
+	if (!r)
+		r = gp_targets_open(&env.targets, &devices, err);
 	if (r)
-		return gp_cli_fail(&err);
-	r = bench(&devices, &b, &err);
+		return r;
+	r = bench(&devices, &b, err);
 	gp_devices_close(&devices);
 	if (r)
-		return gp_cli_fail(&err);
+		return r;
 	return b.hold.done == b.hold.tried && b.release.done == b.release.tried ? GP_EXIT_DONE
 										: GP_EXIT_FAILED;
 }
@@ -612,5 +582,13 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_bench = {
 	.name = "bench",
 	.summary = "measure how fast and how reliably a process is held and released",
+	.arguments = "PID",
+	.targets = &env.targets,
+	.options = options,
+	.doc = "Hold and release a running process many times; measure times and success rate.\v"
+	       "The process loses no work. It runs about half of the time.\n\n"
+	       "Examples:\n"
+	       "  gpreempt bench 4711 --count 1000\n"
+	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
 	.run = run,
 };

@@ -303,34 +303,18 @@ static struct {
 	bool json, closely;
 	const char *plot;
 	uint64_t for_ns, every_ns;
-} env = {.for_ns = 30 * GP_NS_PER_S, .every_ns = GP_NS_PER_S};
+} env = {.targets.single = true, .for_ns = 30 * GP_NS_PER_S, .every_ns = GP_NS_PER_S};
 
-static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "Sample for this time (30s); Ctrl-C ends it earlier", 0},
-	{"every", 'e', "TIME", 0, "Interval between samples (1s)", 0},
-	{"plot", 'p', "FILE.svg", 0, "Draw the number of queues over time", 0},
-	{"closely", 'c', NULL, 0, "Attach to the process where that shows more", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"for", 'f', "TIME", "Sample for this time (30s); Ctrl-C ends it earlier",
+	 .time_ns = &env.for_ns},
+	{"every", 'e', "TIME", "Interval between samples (1s)", .time_ns = &env.every_ns,
+	 .min = GP_NS_PER_MS},
+	{"plot", 'p', "FILE.svg", "Draw the number of queues over time", .text = &env.plot},
+	{"closely", 'c', NULL, "Attach to the process where that shows more", .flag = &env.closely},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
-	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'e':
-		env.every_ns = gp_option_duration(state, "--every", arg);
-		if (env.every_ns < GP_NS_PER_MS)
-			argp_error(state, "--every takes 1ms or more, not '%s'", arg);
-		break;
-	case 'p': env.plot = arg; break;
-	case 'c': env.closely = true; break;
-	case 'j': env.json = true; break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 static int close_sample(struct samples *m, uint64_t now_ns, struct gp_error *err)
 {
@@ -445,41 +429,34 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 	return r;
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	GP_TARGETS_ARGP("PID"),
-	.doc = "Sample the queues of a process: number, stability, slices, share of the "
-	       "GPU, and what that means for scheduling the process.\v"
-	       "Examples:\n"
-	       "  gpreempt monitor 4711 --for 30s --every 5s\n"
-	       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
-};
-
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
 	struct gp_devices devices;
-	struct gp_error err = {0};
 	struct gp_out_file plot = {0};
-	int r;
+	int r = gp_targets_open(&env.targets, &devices, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_open(&env.targets, &devices, &err))
-		return gp_cli_fail(&err);
-	r = gp_stop_open();
-	if (r < 0)
-		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
-	else if (env.plot)
-		r = open_plot(&plot, env.plot, &err);
-	if (r >= 0)
-		r = monitor(&devices, env.targets.pid[0], &plot, &err);
+	if (r)
+		return r;
+	r = gp_stop_begin(err);
+	if (!r && env.plot)
+		r = open_plot(&plot, env.plot, err);
+	if (!r)
+		r = monitor(&devices, env.targets.pid[0], &plot, err);
 	gp_out_drop(&plot);
 	gp_devices_close(&devices);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_monitor = {
 	.name = "monitor",
 	.summary = "sample the queues of a process: number and stability",
+	.arguments = "PID",
+	.targets = &env.targets,
+	.options = options,
+	.doc = "Sample the queues of a process: number, stability, slices, share of the GPU, and "
+	       "what that means for scheduling the process.\v"
+	       "Examples:\n"
+	       "  gpreempt monitor 4711 --for 30s --every 5s\n"
+	       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
 	.run = run,
 };

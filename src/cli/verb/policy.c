@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt policy: lists the policies, shows the one in force, or sets another. */
-#include <argp.h>
 #include <string.h>
 #include <time.h>
 
@@ -127,17 +126,15 @@ static int ask_policies(char name[][POLICY_SIZE], unsigned max)
 	return n;
 }
 
-/* Sets a policy ("qos:period=50"; NULL: the configured policy) on one device, or on all with -1.
- * Returns the exit code. */
-static int set_policy(const char *text, int device, bool json)
+/* Sets a policy ("qos:period=50"; NULL: the configured policy) on one device, or on all with -1. */
+static int set_policy(const char *text, int device, bool json, struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object(), *answer = NULL;
 	struct gp_client *client = NULL;
-	struct gp_error err = {0};
-	int r = gp_client_connect(NULL, &client, &err);
+	int r = gp_client_connect(NULL, &client, err);
 
 	if (text)
-		json_object_object_add(params, "policy", json_object_new_string(text));
+		gp_field_put_text(params, "policy", text);
 	else
 		gp_field_put_bool(params, "default", true);
 	if (device >= 0)
@@ -145,18 +142,15 @@ static int set_policy(const char *text, int device, bool json)
 	if (r)
 		json_object_put(params);
 	else
-		r = gp_ask(client, "policy", params, &answer, &err);
-	if (!r && json) {
+		r = gp_ask(client, "policy", params, &answer, err);
+	if (!r && json)
 		gp_print_json(answer);
-	} else if (!r) {
+	else if (!r)
 		print_choice(answer);
-	}
 	json_object_put(answer);
 	gp_client_close(client);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
-
-enum { DEFAULT = 0x2000 };
 
 static struct {
 	bool json;
@@ -166,45 +160,42 @@ static struct {
 	const char *policy;
 } env = {.device = -1};
 
-static const struct argp_option options[] = {
-	{"list", 'l', NULL, 0, "List the policies with their parameters (the default)", 0},
-	{"names", 'n', NULL, 0, "List only the names", 0},
-	{"default", DEFAULT, NULL, 0, "Return to the policy of the configuration", 0},
-	{"device", 'd', "N", 0, "Set the policy on this device only", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static void take_list(struct argp_state *state, char *arg)
+{
+	(void)state;
+	(void)arg;
+	env.names = false;
+}
+
+static const struct gp_option options[] = {
+	{"list", 'l', NULL, "List the policies with their parameters (the default)",
+	 .call = take_list},
+	{"names", 'n', NULL, "List only the names", .flag = &env.names},
+	{"default", 0, NULL, "Return to the policy of the configuration", .flag = &env.configured},
+	{"device", 'd', "N", "Set the policy on this device only", .device = &env.device},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void take_policy(struct argp_state *state, char *arg)
 {
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 
-	switch (key) {
-	case 'l': env.names = false; break;
-	case 'n': env.names = true; break;
-	case 'j': env.json = true; break;
-	case DEFAULT: env.configured = true; break;
-	case 'd':
-		env.device = (int)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
-		break;
-	case ARGP_KEY_ARG:
-		if (env.policy)
-			argp_error(state, "give one policy; '%s' is one too many", arg);
-		if (gp_policy_parse(arg, &choice, &err))
-			argp_error(state, "%s", err.text);
-		env.policy = arg;
-		break;
-	case ARGP_KEY_END:
-		if (env.configured && env.policy)
-			argp_error(state, "--default and the policy '%s' contradict each other",
-				   env.policy);
-		if (env.device >= 0 && !env.policy && !env.configured)
-			argp_error(state, "--device goes with a policy to set");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (env.policy)
+		argp_error(state, "give one policy; '%s' is one too many", arg);
+	if (gp_policy_parse(arg, &choice, &err))
+		argp_error(state, "%s", err.text);
+	env.policy = arg;
+}
+
+static void check(struct argp_state *state)
+{
+	if (env.configured && env.policy)
+		argp_error(state, "--default and the policy '%s' contradict each other",
+			   env.policy);
+	if (env.device >= 0 && !env.policy && !env.configured)
+		argp_error(state, "--device goes with a policy to set");
 }
 
 static void print_policy(const struct gp_policy_ops *p)
@@ -292,20 +283,10 @@ static void list(void)
 	}
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "[NAME[:PARAM=VALUE...]]",
-		.doc = "List the scheduling policies with their parameters (name, default, range, "
-		       "meaning) and the policy in force, or set another policy in the daemon.\v"
-		       "Parameters follow the name: priority:quantum=50:age_after=200\n",
-	};
-
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (env.policy || env.configured)
-		return set_policy(env.policy, env.device, env.json);
+		return set_policy(env.policy, env.device, env.json, err);
 	list();
 	if (!env.json && !env.names)
 		show_policy();
@@ -315,5 +296,12 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_policy = {
 	.name = "policy",
 	.summary = "list the policies, show the one in force, or set another",
+	.arguments = "[NAME[:PARAM=VALUE...]]",
+	.argument = take_policy,
+	.options = options,
+	.check = check,
+	.doc = "List the scheduling policies with their parameters (name, default, range, meaning) "
+	       "and the policy in force, or set another policy in the daemon.\v"
+	       "Parameters follow the name: priority:quantum=50:age_after=200\n",
 	.run = run,
 };

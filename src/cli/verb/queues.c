@@ -14,31 +14,20 @@ static struct {
 	struct gp_targets targets;
 	bool json, c_array;
 	uint32_t min_priority;
-} env;
+} env = {.targets.single = true};
 
-static const struct argp_option options[] = {
-	{"c", 'c', NULL, 0, "Write the ids as a C array", 0},
-	{"min-priority", 'm', "N", 0, "Leave out queues with a priority below N, 0 to 15", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"c", 'c', NULL, "Write the ids as a C array", .flag = &env.c_array},
+	{"min-priority", 'm', "N", "Leave out queues with a priority below N, 0 to 15",
+	 .number32 = &env.min_priority, .max = 15},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
-	case 'c': env.c_array = true; break;
-	case 'm':
-		env.min_priority = (uint32_t)gp_option_number(state, "--min-priority", arg, 0, 15);
-		break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (env.json && env.c_array)
-			argp_error(state, "give either --c or --json");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (env.json && env.c_array)
+		argp_error(state, "give either --c or --json");
 }
 
 /* The queues of a process on one device. */
@@ -321,35 +310,31 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 	return r;
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	GP_TARGETS_ARGP("PID"),
-	.doc = "List the queues of a process: the units that the driver can hold.\v"
-	       "A value that is not known is a dash, and absent from JSON. A column of "
-	       "dashes is left out.\n\n"
-	       "Examples:\n"
-	       "  gpreempt queues 4711\n"
-	       "  gpreempt queues 4711 --min-priority 8 --c\n"
-	       "  gpreempt queues --container web 1 --json\n",
-};
-
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
 	struct gp_devices devices;
-	struct gp_error err = {0};
-	int r;
+	int r = gp_targets_open(&env.targets, &devices, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_open(&env.targets, &devices, &err))
-		return gp_cli_fail(&err);
-	r = list_queues(&devices, &err);
+	if (r)
+		return r;
+	r = list_queues(&devices, err);
 	gp_devices_close(&devices);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_queues = {
 	.name = "queues",
 	.summary = "the queues of a process",
+	.arguments = "PID",
+	.targets = &env.targets,
+	.options = options,
+	.check = check,
+	.doc = "List the queues of a process: the units that the driver can hold.\v"
+	       "A value that is not known is a dash, and absent from JSON. A column of dashes is "
+	       "left out.\n\n"
+	       "Examples:\n"
+	       "  gpreempt queues 4711\n"
+	       "  gpreempt queues 4711 --min-priority 8 --c\n"
+	       "  gpreempt queues --container web 1 --json\n",
 	.run = run,
 };

@@ -301,30 +301,19 @@ static struct {
 #define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
 #define PAUSE_US 10000
 
-enum { NO_DAEMON = 0x2000 };
-
-static const struct argp_option options[] = {
-	{"all", 'a', NULL, 0, "All processes that have queues, with and without an undo record", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Use the undo records only, also if a daemon runs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"all", 'a', NULL, "All processes that have queues, with and without an undo record",
+	 .flag = &env.all},
+	{"no-daemon", 0, NULL, "Use the undo records only, also if a daemon runs",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
-	case 'a': env.all = true; break;
-	case 'j': env.json = true; break;
-	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_END:
-		if (env.all == (env.targets.n > 0))
-			argp_error(state, "give either PIDs or --all");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (env.all == (env.targets.n > 0))
+		argp_error(state, "give either PIDs or --all");
 }
 
 static bool is_target(pid_t pid)
@@ -694,31 +683,18 @@ static void release_unrecorded(struct outcome *o)
 	gp_devices_close(&devices);
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		GP_TARGETS_ARGP("PID...\n--all"),
-		.doc = "Resume held processes, whichever process held them. Undo records are used "
-		       "where "
-		       "they exist.\v"
-		       "Examples:\n"
-		       "  gpreempt resume 4711\n"
-		       "  gpreempt resume --all\n",
-	};
-	struct outcome outcome = {0};
-	struct gp_error err = {0};
+	struct outcome outcome = {.json = env.json};
+	int r = gp_targets_resolve(&env.targets, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_resolve(&env.targets, &err))
-		return gp_cli_fail(&err);
-	outcome.json = env.json;
+	if (r)
+		return r;
 	begin_outcome(&outcome);
 	ask_daemon(&outcome);
 	/* Goes on if the records cannot be read: queues can be released without them. */
-	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.foreign_daemon))
-		outcome.exit = gp_cli_fail(&err);
+	if (replay_records(&outcome, err) && !(err->code == -EACCES && outcome.foreign_daemon))
+		outcome.exit = gp_cli_fail(err);
 	report_failures(&outcome);
 	release_unrecorded(&outcome);
 	end_outcome(&outcome);
@@ -730,5 +706,14 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_resume = {
 	.name = "resume",
 	.summary = "let held processes run again; --all always works",
+	.arguments = "PID...\n--all",
+	.targets = &env.targets,
+	.options = options,
+	.check = check,
+	.doc = "Resume held processes, whichever process held them. Undo records are used where "
+	       "they exist.\v"
+	       "Examples:\n"
+	       "  gpreempt resume 4711\n"
+	       "  gpreempt resume --all\n",
 	.run = run,
 };

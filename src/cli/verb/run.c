@@ -3,7 +3,6 @@
  * gpreempt run: starts a command under the scheduler. This process registers itself and then
  * becomes the command with exec, so signals, files and the exit status are those of the command.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,36 +83,29 @@ static struct {
 	char **command;
 } env = {.gpu = -1};
 
-static const struct argp_option options[] = {
-	{"gpu", 'g', "N", 0, "Show the command only this GPU (number as in gpreempt ps)", 0},
-	{"anyway", 'a', NULL, 0, "Run the command also if no daemon runs, or if the daemon refuses",
-	 0},
-	{"json", 'j', NULL, 0, "Write the attributes as JSON on standard error", 0},
+static const struct gp_option options[] = {
+	{"gpu", 'g', "N", "Show the command only this GPU (number as in gpreempt ps)",
+	 .device = &env.gpu},
+	{"anyway", 'a', NULL, "Run the command also if no daemon runs, or if the daemon refuses",
+	 .flag = &env.anyway},
+	{"json", 'j', NULL, "Write the attributes as JSON on standard error", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+/* All that follows is the command's. */
+static void take_command(struct argp_state *state, char *arg)
 {
-	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = &env.given; break;
-	case 'g':
-		env.gpu = (int)gp_option_number(state, "--gpu", arg, 0, GP_DEVICES_MAX - 1);
-		break;
-	case 'a': env.anyway = true; break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: /* all that follows is the command's */
-		env.command = &state->argv[state->next - 1];
-		state->next = state->argc;
-		break;
-	case ARGP_KEY_END:
-		if (!env.command)
-			argp_error(state, "give a command: gpreempt run --class be -- COMMAND");
-		if (!env.given.given)
-			argp_error(state, "give a class: --class lc or --class be");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	(void)arg;
+	env.command = &state->argv[state->next - 1];
+	state->next = state->argc;
+}
+
+static void check(struct argp_state *state)
+{
+	if (!env.command)
+		argp_error(state, "give a command: gpreempt run --class be -- COMMAND");
+	if (!env.given.given)
+		argp_error(state, "give a class: --class lc or --class be");
 }
 
 /* On standard error: standard output belongs to the command. */
@@ -165,28 +157,10 @@ static int register_self(struct gp_error *err)
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp_child children[] = {{.argp = &gp_attrs_argp}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "[--] COMMAND [ARGUMENT...]",
-		.children = children,
-		.doc = "Start a command under the scheduler. The command and its children have "
-		       "these attributes from their first queue on.\v"
-		       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there "
-		       "is no such command; else the command's own.\n\n"
-		       "Examples:\n"
-		       "  gpreempt run --class be -- python3 train.py\n"
-		       "  gpreempt run --class lc --deadline 5ms -- ./serve --port 8000\n",
-	};
-	struct gp_error err = {0};
-
-	argp_err_exit_status = RUN_FAILED;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
-	if (register_self(&err)) {
-		fprintf(stderr, "gpreempt: %s\n", err.text);
+	if (register_self(err)) {
+		fprintf(stderr, "gpreempt: %s\n", err->text);
 		if (!env.anyway)
 			return RUN_FAILED;
 		fprintf(stderr, "gpreempt: %s runs without a class\n", env.command[0]);
@@ -200,5 +174,20 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_run = {
 	.name = "run",
 	.summary = "start a command under the scheduler",
+	.arguments = "[--] COMMAND [ARGUMENT...]",
+	.argument = take_command,
+	.in_order = true,
+	.options = options,
+	.more = {.argp = &gp_attrs_argp},
+	.more_input = &env.given,
+	.check = check,
+	.usage_exit = RUN_FAILED,
+	.doc = "Start a command under the scheduler. The command and its children have these "
+	       "attributes from their first queue on.\v"
+	       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there is no "
+	       "such command; else the command's own.\n\n"
+	       "Examples:\n"
+	       "  gpreempt run --class be -- python3 train.py\n"
+	       "  gpreempt run --class lc --deadline 5ms -- ./serve --port 8000\n",
 	.run = run,
 };

@@ -3,7 +3,6 @@
  * gpreempt schedule: schedules running processes in the foreground, without a daemon. At the end
  * all of them are put back as they were.
  */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -406,17 +405,6 @@ static void report(struct scheduled *s, FILE *out, struct json_object *list)
 
 static struct schedule_options env;
 
-static const struct argp_option options[] = {
-	{"lc", 'l', "PID[:QUEUE]", 0, "A latency-critical process, or one queue of it", 0},
-	{"be", 'b', "PID[:QUEUE]", 0, "A best-effort process, or one queue of it", 0},
-	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy (default: priority)", 0},
-	{"for", 'f', "TIME", 0,
-	 "End after this time, such as 500ms, 10s or 5m (default: at Ctrl-C)", 0},
-	{"force", 'F', NULL, 0, "Also for servers that work for many programs", 0},
-	{"json", 'j', NULL, 0, "Write the statistics as JSON", 0},
-	{0},
-};
-
 static void add_named(struct argp_state *state, const char *text, uint8_t class)
 {
 	struct named *n = &env.named[env.nnamed];
@@ -440,32 +428,45 @@ static void add_named(struct argp_state *state, const char *text, uint8_t class)
 	env.nnamed++;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void add_lc(struct argp_state *state, char *arg)
+{
+	add_named(state, arg, GP_LATENCY_CRITICAL);
+}
+
+static void add_be(struct argp_state *state, char *arg)
+{
+	add_named(state, arg, GP_BEST_EFFORT);
+}
+
+static void take_policy(struct argp_state *state, char *arg)
 {
 	struct gp_error err = {0};
 
-	switch (key) {
-	case 'l': add_named(state, arg, GP_LATENCY_CRITICAL); break;
-	case 'b': add_named(state, arg, GP_BEST_EFFORT); break;
-	case 'p':
-		if (gp_policy_parse(arg, &env.policy, &err))
-			argp_error(state, "%s", err.text);
-		break;
-	case 'f':
-		if (!gp_cli_duration_parse(arg, &env.for_ns))
-			argp_error(state, "--for takes a time such as 500ms, 10s or 5m, not '%s'",
-				   arg);
-		break;
-	case 'F': env.force = true; break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "'%s': give it with --lc or --be", arg); break;
-	case ARGP_KEY_END:
-		if (!env.nnamed)
-			argp_error(state, "give processes: --lc PID and --be PID");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (gp_policy_parse(arg, &env.policy, &err))
+		argp_error(state, "%s", err.text);
+}
+
+static const struct gp_option options[] = {
+	{"lc", 'l', "PID[:QUEUE]", "A latency-critical process, or one queue of it",
+	 .call = add_lc},
+	{"be", 'b', "PID[:QUEUE]", "A best-effort process, or one queue of it", .call = add_be},
+	{"policy", 'p', "NAME[:PARAM=VALUE...]", "Policy (default: priority)", .call = take_policy},
+	{"for", 'f', "TIME", "End after this time, such as 500ms, 10s or 5m (default: at Ctrl-C)",
+	 .time_ns = &env.for_ns},
+	{"force", 'F', NULL, "Also for servers that work for many programs", .flag = &env.force},
+	{"json", 'j', NULL, "Write the statistics as JSON", .flag = &env.json},
+	{0},
+};
+
+static void refuse_argument(struct argp_state *state, char *arg)
+{
+	argp_error(state, "'%s': give it with --lc or --be", arg);
+}
+
+static void check(struct argp_state *state)
+{
+	if (!env.nnamed)
+		argp_error(state, "give processes: --lc PID and --be PID");
 }
 
 static error_t parse_attr(int key, char *arg, struct argp_state *state)
@@ -641,43 +642,42 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 	return r ? gp_fail(err, r, "the GPU is lost: %s", gp_error_name(r)) : ended;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
-	static const struct argp_child children[] = {
-		{.argp = &attrs, .header = "Attributes of the preceding process:", .group = 1},
-		{0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.children = children,
-		.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of "
-		       "them are put back as they were.\v"
-		       "A service beside two training jobs, all of them unmodified:\n"
-		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
-		       "A busy service with a deadline of 3 ms for each request:\n"
-		       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us "
-		       "--be "
-		       "4712\n\n"
-		       "Prints `ready` when the first plan is in force, and statistics at the end. "
-		       "If it is killed, gpreempt resume --all puts everything back.\n",
-	};
 	static struct scheduled list[GP_DEVICES_MAX + 1];
-	struct gp_error err = {0};
+	int r;
 
-	gp_policy_defaults(&gp_policy_priority, &env.policy);
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (!env.policy.ops)
+		gp_policy_defaults(&gp_policy_priority, &env.policy);
 	gp_stop_open(); /* before the first thread starts */
-	if (schedule(list, &err))
-		return gp_cli_fail(&err);
+	r = schedule(list, err);
+	if (r)
+		return r;
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
 		if (list[i].failed)
 			return GP_EXIT_FAILED; /* the reason was printed when it happened */
 	return GP_EXIT_DONE;
 }
 
+static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
+
 const struct gp_verb gp_verb_schedule = {
 	.name = "schedule",
 	.summary = "schedule running processes: latency-critical before best-effort",
+	.argument = refuse_argument,
+	.options = options,
+	.more = {.argp = &attrs, .header = "Attributes of the preceding process:", .group = 1},
+	.check = check,
+	.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of them "
+	       "are "
+	       "put back as they were.\v"
+	       "A service beside two training jobs, all of them unmodified:\n"
+	       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
+	       "A busy service with a deadline of 3 ms for each request:\n"
+	       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us --be "
+	       "4712\n\n"
+	       "Prints `ready` when the first plan is in force, and statistics at the end. If it "
+	       "is "
+	       "killed, gpreempt resume --all puts everything back.\n",
 	.run = run,
 };

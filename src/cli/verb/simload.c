@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt simload: a program that uses a simulated GPU, for tests and demonstrations. */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -222,8 +221,10 @@ static int run_program(const struct work *work, uint64_t stream, struct result *
 
 static struct {
 	struct work work;
-	unsigned processes;
-	bool json;
+	uint32_t processes;
+	uint32_t width; /* percent */
+	uint64_t slice_ns, memory_mib;
+	bool has_device, json;
 } env = {
 	.work = {.ahead = 2,
 		 .kernels = 1,
@@ -233,109 +234,91 @@ static struct {
 	.processes = 1,
 };
 
-enum { OPTION_AHEAD = 256, OPTION_MEMORY, OPTION_SEED, OPTION_SLICE, OPTION_WIDTH };
-
-static const struct argp_option options[] = {
-	{"device", 'd', "N", 0, "Number of the simulated GPU (0)", 0},
-	{"name", 'n', "NAME", 0, "Name of the program (default: that of the process)", 0},
-	{"every", 'e', "TIME", 0, "Interval between requests", 0},
-	{"poisson", 'p', "TIME", 0, "Mean interval between requests that come at random", 0},
-	{"closed", 'c', NULL, 0, "One request after the other (the default)", 0},
-	{"kernel", 'k', "TIME", 0, "GPU time of a kernel (1ms)", 0},
-	{"kernels", 'K', "N", 0, "Kernels of a request, one after the other (1)", 0},
-	{"gap", 'g', "TIME", 0, "Host time between two kernels (0)", 0},
-	{"ahead", OPTION_AHEAD, "N", 0, "With --closed: requests queued at one time (2)", 0},
-	{"slice", OPTION_SLICE, "TIME", 0, "Time slice that the program sets for itself", 0},
-	{"width", OPTION_WIDTH, "PERCENT", 0,
-	 "Part of the device that a kernel fills, on mi300x (100)", 0},
-	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that the program reports", 0},
-	{"for", 'f', "TIME", 0,
-	 "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
-	{"requests", 'r', "N", 0, "End after this number of requests", 0},
-	{"processes", 'P', "N", 0, "Number of processes (1)", 0},
-	{"seed", OPTION_SEED, "N", 0, "Seed of the random numbers (1)", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0},
-};
-
 static void take_rhythm(struct argp_state *state, const char *option, enum when when,
 			const char *arg)
 {
 	env.work.when = when;
 	env.work.every_ns = gp_option_duration(state, option, arg);
 	if (!env.work.every_ns)
-		argp_error(state, "%s takes a time, not 0", option);
+		argp_error(state, "--%s takes a time, not 0", option);
 }
 
-static error_t parse_work(int key, char *arg, struct argp_state *state)
+static void take_every(struct argp_state *state, char *arg)
 {
-	struct work *w = &env.work;
-
-	switch (key) {
-	case 'e': take_rhythm(state, "--every", PERIODIC, arg); break;
-	case 'p': take_rhythm(state, "--poisson", POISSON, arg); break;
-	case 'c': w->when = CLOSED; break;
-	case 'k':
-		w->kernel_ns = gp_option_duration(state, "--kernel", arg);
-		if (!w->kernel_ns)
-			argp_error(state, "--kernel takes a time, not 0");
-		break;
-	case 'K':
-		w->kernels = (uint32_t)gp_option_number(state, "--kernels", arg, 1, 1000000);
-		break;
-	case 'g': w->gap_ns = gp_option_duration(state, "--gap", arg); break;
-	case OPTION_AHEAD:
-		w->ahead = (uint32_t)gp_option_number(state, "--ahead", arg, 1, GP_SIMGPU_QUEUED);
-		break;
-	case OPTION_SLICE:
-		w->program.slice_us =
-			(uint32_t)(gp_option_duration(state, "--slice", arg) / GP_NS_PER_US);
-		break;
-	case OPTION_WIDTH:
-		w->program.width_permille =
-			10 * (uint32_t)gp_option_number(state, "--width", arg, 1, 100);
-		break;
-	case OPTION_MEMORY:
-		w->program.memory = gp_option_number(state, "--memory", arg, 0, 1u << 30) << 20;
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	take_rhythm(state, "every", PERIODIC, arg);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void take_poisson(struct argp_state *state, char *arg)
 {
-	struct work *w = &env.work;
+	take_rhythm(state, "poisson", POISSON, arg);
+}
+
+static void take_closed(struct argp_state *state, char *arg)
+{
+	(void)state;
+	(void)arg;
+	env.work.when = CLOSED;
+}
+
+static void take_name(struct argp_state *state, char *arg)
+{
+	struct gp_simgpu_hello *program = &env.work.program;
+
+	if (strlen(arg) >= sizeof program->name)
+		argp_error(state, "--name takes at most %zu characters", sizeof program->name - 1);
+	memcpy(program->name, arg, strlen(arg));
+}
+
+static const struct gp_option options[] = {
+	{"device", 'd', "N", "Number of the simulated GPU (0)",
+	 .number32 = &env.work.program.device, .max = GP_SIMGPU_DEVICES - 1,
+	 .given = &env.has_device},
+	{"name", 'n', "NAME", "Name of the program (default: that of the process)",
+	 .call = take_name},
+	{"every", 'e', "TIME", "Interval between requests", .call = take_every},
+	{"poisson", 'p', "TIME", "Mean interval between requests that come at random",
+	 .call = take_poisson},
+	{"closed", 'c', NULL, "One request after the other (the default)", .call = take_closed},
+	{"kernel", 'k', "TIME", "GPU time of a kernel (1ms)", .time_ns = &env.work.kernel_ns,
+	 .min = 1},
+	{"kernels", 'K', "N", "Kernels of a request, one after the other (1)",
+	 .number32 = &env.work.kernels, .min = 1, .max = 1000000},
+	{"gap", 'g', "TIME", "Host time between two kernels (0)", .time_ns = &env.work.gap_ns},
+	{"ahead", 0, "N", "With --closed: requests queued at one time (2)",
+	 .number32 = &env.work.ahead, .min = 1, .max = GP_SIMGPU_QUEUED},
+	{"slice", 0, "TIME", "Time slice that the program sets for itself",
+	 .time_ns = &env.slice_ns},
+	{"width", 0, "PERCENT", "Part of the device that a kernel fills, on mi300x (100)",
+	 .number32 = &env.width, .min = 1, .max = 100},
+	{"memory", 0, "MIB", "GPU memory that the program reports", .number = &env.memory_mib,
+	 .max = 1u << 30},
+	{"for", 'f', "TIME", "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)",
+	 .time_ns = &env.work.for_ns},
+	{"requests", 'r', "N", "End after this number of requests", .number = &env.work.requests,
+	 .min = 1, .max = UINT32_MAX},
+	{"processes", 'P', "N", "Number of processes (1)", .number32 = &env.processes, .min = 1,
+	 .max = PROCESSES_MAX},
+	{"seed", 0, "N", "Seed of the random numbers (1)", .number = &env.work.seed,
+	 .max = UINT32_MAX},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
+	{0},
+};
+
+/* gpreempt run --gpu sets the variable. */
+static void check(struct argp_state *state)
+{
+	struct gp_simgpu_hello *program = &env.work.program;
 	const char *chosen = getenv("GPREEMPT_SIM_DEVICE");
+	uint64_t device = 0;
 
-	switch (key) {
-	case ARGP_KEY_INIT: /* gpreempt run --gpu */
-		if (chosen)
-			w->program.device = (uint32_t)gp_option_number(
-				state, "GPREEMPT_SIM_DEVICE", chosen, 0, GP_SIMGPU_DEVICES - 1);
-		break;
-	case 'd':
-		w->program.device = (uint32_t)gp_option_number(state, "--device", arg, 0,
-							       GP_SIMGPU_DEVICES - 1);
-		break;
-	case 'n':
-		if (strlen(arg) >= sizeof w->program.name)
-			argp_error(state, "--name takes at most %zu characters",
-				   sizeof w->program.name - 1);
-		memcpy(w->program.name, arg, strlen(arg));
-		break;
-	case 'f': w->for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'r': w->requests = gp_option_number(state, "--requests", arg, 1, UINT32_MAX); break;
-	case 'P':
-		env.processes =
-			(unsigned)gp_option_number(state, "--processes", arg, 1, PROCESSES_MAX);
-		break;
-	case OPTION_SEED: w->seed = gp_option_number(state, "--seed", arg, 0, UINT32_MAX); break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
-	default: return parse_work(key, arg, state);
-	}
-	return 0;
+	if (chosen && !gp_cli_number(chosen, GP_SIMGPU_DEVICES - 1, &device))
+		argp_error(state, "GPREEMPT_SIM_DEVICE is a whole number from 0 to %d, not '%s'",
+			   GP_SIMGPU_DEVICES - 1, chosen);
+	if (chosen && !env.has_device)
+		program->device = (uint32_t)device;
+	program->slice_us = (uint32_t)(env.slice_ns / GP_NS_PER_US);
+	program->width_permille = 10 * env.width;
+	program->memory = env.memory_mib << 20;
 }
 
 /* Each process handles signals by itself: a signal for one does not end the others. */
@@ -507,30 +490,15 @@ static int finish(struct result *result)
 	return sum.wrong ? GP_EXIT_FAILED : GP_EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "Use a simulated GPU as a program does, and measure the response times.\v"
-		       "Needs gpreempt-simgpu. Prints `ready` when the context exists, and at the "
-		       "end the number of requests, their rate and times, and a checksum of the "
-		       "results. The checksum does not depend on holds or slices.\n\n"
-		       "Examples:\n"
-		       "  gpreempt simload --kernel 10ms\n"
-		       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
-	};
 	struct result *result;
-	size_t bytes;
+	size_t bytes = env.processes * sizeof *result;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	bytes = env.processes * sizeof *result;
 	result = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (result == MAP_FAILED || gp_stop_open() < 0) {
-		fputs("gpreempt: no memory\n", stderr);
-		return GP_EXIT_FAILED;
-	}
+	if (result == MAP_FAILED || gp_stop_open() < 0)
+		return gp_fail(err, -ENOMEM, "no memory");
 	if (env.processes == 1) /* the caller knows the pid of this process */
 		run_program(&env.work, 0, result, print_ready);
 	else
@@ -543,5 +511,14 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_simload = {
 	.name = "simload",
 	.summary = "a program that uses a simulated GPU, for tests",
+	.options = options,
+	.check = check,
+	.doc = "Use a simulated GPU as a program does, and measure the response times.\v"
+	       "Needs gpreempt-simgpu. Prints `ready` when the context exists, and at the end the "
+	       "number of requests, their rate and times, and a checksum of the results. The "
+	       "checksum does not depend on holds or slices.\n\n"
+	       "Examples:\n"
+	       "  gpreempt simload --kernel 10ms\n"
+	       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
 	.run = run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt trace: records a timeline of the daemon's tasks, for Perfetto. */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -266,43 +265,32 @@ static int close_tracks(struct tracks *t, uint64_t now_ns, struct gp_error *err)
 	return gp_trace_file_close(&t->file, err);
 }
 
-#define EVERY_MIN_NS GP_NS_PER_MS
-
 static struct {
 	const char *path;
 	uint64_t for_ns, every_ns;
 	bool json;
 } env = {.for_ns = 5 * GP_NS_PER_S, .every_ns = 10 * GP_NS_PER_MS};
 
-static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "Record for this time, as 500ms, 5s (the default), 2m", 0},
-	{"every", 'e', "TIME", 0, "Interval between samples of the tasks (10ms)", 0},
-	{"json", 'j', NULL, 0, "Write the summary as JSON", 0},
+static const struct gp_option options[] = {
+	{"for", 'f', "TIME", "Record for this time, as 500ms, 5s (the default), 2m",
+	 .time_ns = &env.for_ns},
+	{"every", 'e', "TIME", "Interval between samples of the tasks (10ms)",
+	 .time_ns = &env.every_ns, .min = GP_NS_PER_MS},
+	{"json", 'j', NULL, "Write the summary as JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void take_file(struct argp_state *state, char *arg)
 {
-	switch (key) {
-	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'e':
-		env.every_ns = gp_option_duration(state, "--every", arg);
-		if (env.every_ns < EVERY_MIN_NS)
-			argp_error(state, "--every takes 1ms or more");
-		break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG:
-		if (env.path)
-			argp_error(state, "give one file; '%s' is one too many", arg);
-		env.path = arg;
-		break;
-	case ARGP_KEY_END:
-		if (!env.path)
-			argp_error(state, "give a file: gpreempt trace --for 5s out.json");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (env.path)
+		argp_error(state, "give one file; '%s' is one too many", arg);
+	env.path = arg;
+}
+
+static void check(struct argp_state *state)
+{
+	if (!env.path)
+		argp_error(state, "give a file: gpreempt trace --for 5s out.json");
 }
 
 static int take_events(struct gp_client *client, struct tracks *tracks, struct gp_error *err)
@@ -409,42 +397,38 @@ static int trace(struct gp_client *client, struct json_object *devices, uint64_t
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "FILE.json",
-		.doc = "Write a timeline of the daemon's tasks for Perfetto and Chrome: a track "
-		       "for "
-		       "each device and task, holds, what ran, and what the daemon did.\v"
-		       "Examples:\n"
-		       "  gpreempt trace --for 5s out.json\n"
-		       "  gpreempt trace --for 500ms --every 2ms out.json\n",
-	};
 	struct json_object *devices = NULL;
 	struct gp_client *client = NULL;
-	struct gp_error err = {0};
 	uint64_t begin_ns;
 	int r;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
-	r = gp_client_connect(NULL, &client, &err);
+	r = gp_client_connect(NULL, &client, err);
 	begin_ns = gp_monotonic_ns(); /* no recorded event is earlier */
 	if (!r)
-		r = gp_ask(client, "subscribe", NULL, NULL, &err);
+		r = gp_ask(client, "subscribe", NULL, NULL, err);
 	if (!r)
-		r = gp_ask_devices(client, &devices, &err);
+		r = gp_ask_devices(client, &devices, err);
 	if (!r)
-		r = trace(client, devices, begin_ns, &err);
+		r = trace(client, devices, begin_ns, err);
 	json_object_put(devices);
 	gp_client_close(client);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_trace = {
 	.name = "trace",
 	.summary = "record a timeline of the daemon's tasks, for Perfetto",
+	.arguments = "FILE.json",
+	.argument = take_file,
+	.options = options,
+	.check = check,
+	.doc = "Write a timeline of the daemon's tasks for Perfetto and Chrome: a track for each "
+	       "device and task, holds, what ran, and what the daemon did.\v"
+	       "Examples:\n"
+	       "  gpreempt trace --for 5s out.json\n"
+	       "  gpreempt trace --for 500ms --every 2ms out.json\n",
 	.run = run,
 };
