@@ -76,11 +76,12 @@ bool gp_cli_number(const char *text, uint64_t max, uint64_t *value);
 /* Parses "500ms", "10s" or "2m", up to a year. False: the text is something else. */
 bool gp_cli_duration_parse(const char *text, uint64_t *ns);
 
-/* "127 us", "1.36 ms", "10.7 s": three significant digits. Returns `out`. */
-const char *gp_cli_duration(char *out, size_t size, uint64_t ns);
-
-/* "12 MiB", "1.36 GiB". Returns `out`. */
-const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes);
+/* "127 us", "1.36 ms", "10.7 s": three significant digits. And "12 MiB", "1.36 GiB". */
+struct gp_short_text {
+	char text[32];
+};
+struct gp_short_text gp_cli_duration(uint64_t ns);
+struct gp_short_text gp_cli_bytes(uint64_t bytes);
 
 /* `text` as a JSON string with its quotes, for output that is too long for a JSON object. Verbs
  * build their JSON with lib/fields.h. */

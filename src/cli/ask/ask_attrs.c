@@ -64,10 +64,9 @@ static void add_time(struct sentence *s, struct json_object *attr, const char *k
 		     const char *name)
 {
 	uint64_t ns = gp_field_number_or(attr, key, 0);
-	char text[32];
 
 	if (ns)
-		append(s, ", ", "%s %s", name, gp_cli_duration(text, sizeof text, ns));
+		append(s, ", ", "%s %s", name, gp_cli_duration(ns).text);
 }
 
 const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size)

@@ -150,15 +150,14 @@ void gp_time_axis(struct gp_draw *d, const struct gp_time_area *a, const char *w
 {
 	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_MIDDLE);
 	double free_x = 0, us = a->low_us;
-	char text[32];
 
 	while (us <= a->high_us * 1.001) {
 		double x = gp_time_x(a, us);
 
 		gp_draw_line(d, x, a->top, x, a->bottom, &gp_stroke_grid);
 		if (x >= free_x) {
-			gp_cli_duration(text, sizeof text, (uint64_t)(us * 1e3 + 0.5));
-			gp_draw_text(d, x, a->bottom + 16, text, &font);
+			gp_draw_text(d, x, a->bottom + 16,
+				     gp_cli_duration((uint64_t)(us * 1e3 + 0.5)).text, &font);
 			free_x = x + TIME_WIDTH;
 		}
 		us = gp_chart_log_next(us);

@@ -92,6 +92,30 @@ void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns)
 	gp_field_put_decimal(object, key, (double)ns / 1e3, 1);
 }
 
+struct json_object *gp_field_put_list(struct json_object *object, const char *key)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_object_add(object, key, list);
+	return list;
+}
+
+struct json_object *gp_field_put_object(struct json_object *object, const char *key)
+{
+	struct json_object *inner = json_object_new_object();
+
+	json_object_object_add(object, key, inner);
+	return inner;
+}
+
+struct json_object *gp_list_object(struct json_object *list)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_array_add(list, object);
+	return object;
+}
+
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value)
 {
 	if (value)

@@ -37,6 +37,11 @@ void gp_field_put_bool(struct json_object *object, const char *key, bool value);
 void gp_field_put_decimal(struct json_object *object, const char *key, double value, int digits);
 void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns); /* 1 decimal */
 
+/* Adds an empty array or object, and returns it, borrowed. */
+struct json_object *gp_field_put_list(struct json_object *object, const char *key);
+struct json_object *gp_field_put_object(struct json_object *object, const char *key);
+struct json_object *gp_list_object(struct json_object *list); /* at the end of an array */
+
 /* The same, but a value of 0 is not known and stays absent; an address is written as "0x1267". */
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value);
 void gp_field_put_address(struct json_object *object, const char *key, uint64_t value);

@@ -80,11 +80,8 @@ void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char 
 void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key)
 {
 	uint64_t ns;
-	char text[32];
 
-	gp_grid_text(grid, gp_field_number(object, key, &ns)
-				   ? gp_cli_duration(text, sizeof text, ns)
-				   : NULL);
+	gp_grid_text(grid, gp_field_number(object, key, &ns) ? gp_cli_duration(ns).text : NULL);
 }
 
 static const char *shown(const struct gp_grid *g, unsigned row, unsigned column)
@@ -171,96 +168,115 @@ static struct json_object *value_of(struct json_object *task, const char *key)
 	return gp_field(gp_field(task, object), dot + 1);
 }
 
-static const char *share_text(struct json_object *task, char *out, size_t size)
+static void add_share(struct gp_grid *grid, struct json_object *task)
 {
 	struct json_object *percent = gp_field(task, "gpu_pct");
 	const char *source = gp_field_text(task, "run_source");
 
-	if (!percent)
-		return NULL;
-	snprintf(out, size, "%s%.0f %%", source && !strcmp(source, "granted") ? "<= " : "",
-		 json_object_get_double(percent));
-	return out;
+	gp_grid_cell_if(grid, percent, "%s%.0f %%",
+			source && !strcmp(source, "granted") ? "<= " : "",
+			json_object_get_double(percent));
 }
 
-static const char *slice_text(struct json_object *task, char *out, size_t size)
+static void add_slice(struct gp_grid *grid, struct json_object *task)
 {
 	uint64_t us, max_us;
-	char low[32], high[32];
 
 	if (gp_field_number(task, "slice_us", &us))
-		return gp_cli_duration(out, size, us * GP_NS_PER_US);
-	if (!gp_field_number(task, "slice_min_us", &us) ||
-	    !gp_field_number(task, "slice_max_us", &max_us))
-		return NULL;
-	snprintf(out, size, "%s-%s", gp_cli_duration(low, sizeof low, us * GP_NS_PER_US),
-		 gp_cli_duration(high, sizeof high, max_us * GP_NS_PER_US));
-	return out;
+		gp_grid_text(grid, gp_cli_duration(us * GP_NS_PER_US).text);
+	else if (gp_field_number(task, "slice_min_us", &us) &&
+		 gp_field_number(task, "slice_max_us", &max_us))
+		gp_grid_cell(grid, "%s-%s", gp_cli_duration(us * GP_NS_PER_US).text,
+			     gp_cli_duration(max_us * GP_NS_PER_US).text);
+	else
+		gp_grid_text(grid, NULL);
 }
 
-static const char *mean_text(struct json_object *task, char *out, size_t size)
+static void add_mean(struct gp_grid *grid, struct json_object *task)
 {
 	uint64_t ran_ns, times;
 
-	if (!gp_field_number(task, "ran_ns", &ran_ns) ||
-	    !gp_field_number(task, "scheduled", &times))
-		return NULL;
-	return gp_cli_duration(out, size, ran_ns / times);
+	if (gp_field_number(task, "ran_ns", &ran_ns) && gp_field_number(task, "scheduled", &times))
+		gp_grid_text(grid, gp_cli_duration(ran_ns / times).text);
+	else
+		gp_grid_text(grid, NULL);
 }
 
-static const char *name_text(struct json_object *task, char *out, size_t size)
+static void add_name(struct gp_grid *grid, struct json_object *task)
 {
 	const char *name = gp_field_text(task, "name");
 
-	snprintf(out, size, "%s%s", name ? name : "?",
-		 gp_field_true(task, "shared") ? " (a server)" : "");
-	return out;
+	gp_grid_cell(grid, "%s%s", name ? name : "?",
+		     gp_field_true(task, "shared") ? " (a server)" : "");
 }
 
-/* NULL: not known. */
-static const char *cell_text(struct json_object *task, const struct gp_task_column *c, char *out,
-			     size_t size)
+/* The cell for a value that is known. */
+static void add_value(struct gp_grid *grid, struct json_object *value,
+		      const struct gp_task_column *c)
 {
-	struct json_object *value = value_of(task, c->key);
+	uint64_t number = json_object_get_uint64(value);
 
 	switch (c->cell) {
-	case GP_CELL_PLAIN: return value ? json_object_get_string(value) : NULL;
-	case GP_CELL_FLAG: return json_object_get_boolean(value) ? c->key : NULL;
-	case GP_CELL_WORDS: return gp_field_words(task, c->key, out, size);
-	case GP_CELL_NS:
-		return value ? gp_cli_duration(out, size, json_object_get_uint64(value)) : NULL;
-	case GP_CELL_BYTES:
-		return value ? gp_cli_bytes(out, size, json_object_get_uint64(value)) : NULL;
-	case GP_CELL_SHARE: return share_text(task, out, size);
-	case GP_CELL_SLICE: return slice_text(task, out, size);
-	case GP_CELL_MEAN: return mean_text(task, out, size);
-	case GP_CELL_SOURCE:
-		return gp_field(task, "scheduled") ? "switches" : gp_field_text(task, c->key);
-	case GP_CELL_NAME: return name_text(task, out, size);
+	case GP_CELL_FLAG:
+		gp_grid_text(grid, json_object_get_boolean(value) ? c->key : NULL);
+		break;
+	case GP_CELL_YES_NO:
+		gp_grid_text(grid, json_object_get_boolean(value) ? "yes" : "no");
+		break;
+	case GP_CELL_US: gp_grid_text(grid, gp_cli_duration(number * GP_NS_PER_US).text); break;
+	case GP_CELL_NS: gp_grid_text(grid, gp_cli_duration(number).text); break;
+	case GP_CELL_BYTES: gp_grid_text(grid, gp_cli_bytes(number).text); break;
+	default: gp_grid_text(grid, json_object_get_string(value)); break;
 	}
-	return NULL;
 }
 
-void gp_task_table_print(struct json_object *tasks, const struct gp_task_column *columns)
+static void add_cell(struct gp_grid *grid, struct json_object *task, const struct gp_task_column *c)
+{
+	struct json_object *value = value_of(task, c->key);
+	char words[128];
+
+	switch (c->cell) {
+	case GP_CELL_WORDS:
+		gp_grid_text(grid, gp_field_words(task, c->key, words, sizeof words));
+		return;
+	case GP_CELL_SHARE: add_share(grid, task); return;
+	case GP_CELL_SLICE: add_slice(grid, task); return;
+	case GP_CELL_MEAN: add_mean(grid, task); return;
+	case GP_CELL_NAME: add_name(grid, task); return;
+	case GP_CELL_SOURCE:
+		gp_grid_text(grid, gp_field(task, "scheduled") ? "switches"
+							       : gp_field_text(task, c->key));
+		return;
+	default: break;
+	}
+	if (value)
+		add_value(grid, value, c);
+	else
+		gp_grid_text(grid, NULL);
+}
+
+void gp_table_print(FILE *out, struct json_object *list, const struct gp_task_column *columns)
 {
 	struct gp_column heads[COLUMNS_MAX];
 	struct gp_grid grid;
 	unsigned n = 0;
-	char text[128];
 
-	if (!json_object_array_length(tasks)) {
-		puts("no process has queues on a GPU here");
-		return;
-	}
 	for (; columns[n].head && n < COLUMNS_MAX; n++)
 		heads[n] =
 			(struct gp_column){columns[n].head, columns[n].left ? GP_COLUMN_LEFT : 0u};
 	gp_grid_begin(&grid, heads, n);
-	for (size_t i = 0; i < json_object_array_length(tasks); i++)
+	for (size_t i = 0; i < json_object_array_length(list); i++)
 		for (unsigned k = 0; k < n; k++)
-			gp_grid_text(&grid, cell_text(json_object_array_get_idx(tasks, i),
-						      &columns[k], text, sizeof text));
-	gp_grid_end(&grid, stdout);
+			add_cell(&grid, json_object_array_get_idx(list, i), &columns[k]);
+	gp_grid_end(&grid, out);
+}
+
+void gp_task_table_print(struct json_object *tasks, const struct gp_task_column *columns)
+{
+	if (json_object_array_length(tasks))
+		gp_table_print(stdout, tasks, columns);
+	else
+		puts("no process has queues on a GPU here");
 }
 
 void gp_show_device(struct json_object *d)

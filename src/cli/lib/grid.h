@@ -45,7 +45,10 @@ void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const ch
 /* Writes the table and frees it. */
 void gp_grid_end(struct gp_grid *grid, FILE *out);
 
-/* `columns` ends with a head of NULL. Prints a sentence where there is no task. */
+/* Prints a JSON array of objects, one row each. `columns` ends with a head of NULL. */
+void gp_table_print(FILE *out, struct json_object *list, const struct gp_task_column *columns);
+
+/* The same for tasks (see task/json), on standard output. A sentence where there is no task. */
 void gp_task_table_print(struct json_object *tasks, const struct gp_task_column *columns);
 
 /* "device 0: NVIDIA H200 #0, policy priority", and its state if that is not "ok"; no newline. */

@@ -48,12 +48,13 @@ bool gp_cli_duration_parse(const char *text, uint64_t *ns)
 	return !gp_value_duration(text, ns) && *ns <= YEAR_NS;
 }
 
-const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
+struct gp_short_text gp_cli_duration(uint64_t ns)
 {
 	static const struct {
 		uint64_t ns;
 		const char *unit;
 	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+	struct gp_short_text out;
 	size_t i = 0;
 	double value;
 
@@ -61,7 +62,7 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	while (i < 3 && (double)ns < 0.9995 * (double)units[i].ns)
 		i++;
 	value = (double)ns / (double)units[i].ns;
-	snprintf(out, size, "%.*f %s",
+	snprintf(out.text, sizeof out.text, "%.*f %s",
 		 value < 9.995 && i < 3   ? 2
 		 : value < 99.95 && i < 3 ? 1
 					  : 0,
@@ -69,9 +70,10 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	return out;
 }
 
-const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes)
+struct gp_short_text gp_cli_bytes(uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	struct gp_short_text out;
 	double value = (double)bytes;
 	size_t i = 0;
 
@@ -79,7 +81,8 @@ const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes)
 		value /= 1024;
 		i++;
 	}
-	snprintf(out, size, "%.*f %s", i > 2 && value < 99.95 ? 1 : 0, value, units[i]);
+	snprintf(out.text, sizeof out.text, "%.*f %s", i > 2 && value < 99.95 ? 1 : 0, value,
+		 units[i]);
 	return out;
 }
 

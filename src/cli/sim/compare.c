@@ -131,14 +131,13 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 	const struct gp_run_task *t = &r->run[run].task[task];
 	uint64_t deadline_ns = r->scenario->attr[task].deadline_ns;
 	struct claim c = {KEPT, "deadline"};
-	char after[32];
+	struct gp_short_text after = gp_cli_duration(deadline_ns);
 
 	if (!deadline_ns || !(t->finished || t->left))
 		return (struct claim){NOT_ASKED, ""};
-	gp_cli_duration(after, sizeof after, deadline_ns);
 	if (!is_in_time(&r->run[run], t)) {
 		c.verdict = BROKEN;
-		snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu", after,
+		snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu", after.text,
 			 (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
@@ -146,7 +145,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 	if (t->refused || !t->finished || answer_claim(r, run, task).verdict == BROKEN)
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)
-		snprintf(c.text, sizeof c.text, "deadline %s in %.2f %%", after,
+		snprintf(c.text, sizeof c.text, "deadline %s in %.2f %%", after.text,
 			 100 - 100 * (double)t->missed / (double)t->finished);
 	return c;
 }
@@ -270,12 +269,11 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	struct gp_compare_lc lc = gp_compare_lc(r, run);
 	bool has_be, has_none;
 	double work = 0, more, none = 0;
-	char p99[32];
 
 	has_be = gp_compare_be_work(r, run, &work);
 	has_none = has_be && work_of_none(r, &none);
 	gp_grid_text(grid, r->label[run]);
-	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(p99, sizeof p99, lc.p99_ns));
+	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(lc.p99_ns).text);
 	gp_grid_cell_if(grid, has_be, "%.1f", work);
 	more = work - none;
 	if (more < 0 && more > -0.05)

@@ -58,7 +58,8 @@ static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, un
 		asked->has_for ? asked->for_ns : within(TIMES * slow_ns, FOR_MIN, FOR_MAX);
 	uint64_t middle_ns =
 		slow ? slow->slow_arrival_ns + within(slow_ns / 2, 0, for_ns / 4) : end_ns / 2;
-	char from[32], length[32], took[32];
+	struct gp_short_text length;
+	char from[32];
 
 	for_ns = for_ns < end_ns ? for_ns : end_ns;
 	if (asked->has_from)
@@ -69,15 +70,16 @@ static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, un
 		t->from_ns = end_ns - for_ns;
 	t->to_ns = t->from_ns + for_ns < end_ns ? t->from_ns + for_ns : end_ns;
 
+	length = gp_cli_duration(t->to_ns - t->from_ns);
 	snprintf(from, sizeof from, "%.6g s", (double)t->from_ns / 1e9);
-	gp_cli_duration(length, sizeof length, t->to_ns - t->from_ns);
 	if (slow && !asked->has_from)
 		snprintf(t->window, sizeof t->window,
-			 "%s from %s on, around the slowest request under %s: %s, %s", length, from,
-			 p->report->label[run], p->report->scenario->task[slow->slow_task].name,
-			 gp_cli_duration(took, sizeof took, slow_ns));
+			 "%s from %s on, around the slowest request under %s: %s, %s", length.text,
+			 from, p->report->label[run],
+			 p->report->scenario->task[slow->slow_task].name,
+			 gp_cli_duration(slow_ns).text);
 	else
-		snprintf(t->window, sizeof t->window, "%s from %s on", length, from);
+		snprintf(t->window, sizeof t->window, "%s from %s on", length.text, from);
 }
 
 /* Rows for all tasks of all devices if they fit, else for the device of the slowest request. */

@@ -29,7 +29,7 @@ static void task_cell(char *out, size_t size, const struct gp_run_task *t, enum 
 	case P999:
 	case MAX:
 		if (t->has_response)
-			gp_cli_duration(out, size, response[row]);
+			snprintf(out, size, "%s", gp_cli_duration(response[row]).text);
 		else
 			snprintf(out, size, "-");
 		break;
@@ -109,7 +109,7 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n", r->scenario->name,
-		gp_cli_duration(text, sizeof text, r->scenario->duration_ns),
+		gp_cli_duration(r->scenario->duration_ns).text,
 		(unsigned long long)r->scenario->seed);
 	if (r->scenario->about[0])
 		fprintf(out, "%s\n", r->scenario->about);

@@ -323,9 +323,7 @@ void gp_sweep_free(struct gp_sweep_result *result)
 
 static void add_time(struct gp_grid *grid, bool known, uint64_t ns)
 {
-	char text[32];
-
-	gp_grid_cell_if(grid, known, "%s", gp_cli_duration(text, sizeof text, ns));
+	gp_grid_cell_if(grid, known, "%s", gp_cli_duration(ns).text);
 }
 
 static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
@@ -358,10 +356,9 @@ void gp_sweep_table(FILE *out, const struct gp_sweep_result *r)
 		{NULL, GP_COLUMN_LEFT},
 	};
 	struct gp_grid grid;
-	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n\n", r->scenario,
-		gp_cli_duration(text, sizeof text, r->duration_ns), (unsigned long long)r->seed);
+		gp_cli_duration(r->duration_ns).text, (unsigned long long)r->seed);
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof *columns);
 	for (unsigned i = 0; i < r->n; i++)
 		add_row(&grid, r, &r->point[i]);

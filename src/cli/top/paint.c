@@ -230,13 +230,15 @@ static void put_number(const struct line *l, enum gp_top_column c, long long num
 static void put_wait(const struct line *l, enum gp_top_column c, const struct gp_top_task *t,
 		     uint64_t ns)
 {
-	char text[32], *blank;
+	struct gp_short_text wait = gp_cli_duration(ns);
+	char *blank = strchr(wait.text, ' ');
 
-	gp_cli_duration(text, sizeof text, ns);
-	blank = strchr(text, ' ');
 	if (blank)
 		memmove(blank, blank + 1, strlen(blank));
-	put(l, c, t->waits_known ? GP_STYLE_PLAIN : GP_STYLE_FAINT, t->waits_known ? text : "?");
+	if (t->waits_known)
+		put(l, c, GP_STYLE_PLAIN, wait.text);
+	else
+		put(l, c, GP_STYLE_FAINT, "?");
 }
 
 static void put_state(const struct line *l, const struct gp_top_task *t)

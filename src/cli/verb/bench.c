@@ -369,17 +369,14 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 
 static void print_times(const char *what, const struct gp_hist *h)
 {
-	char text[5][32];
-
 	if (!h->count) {
 		printf("%-8s -\n", what);
 		return;
 	}
-	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(text[0], sizeof text[0], h->min),
-	       gp_cli_duration(text[1], sizeof text[1], gp_hist_mean(h)),
-	       gp_cli_duration(text[2], sizeof text[2], gp_hist_quantile(h, 500000)),
-	       gp_cli_duration(text[3], sizeof text[3], gp_hist_quantile(h, 990000)),
-	       gp_cli_duration(text[4], sizeof text[4], h->max));
+	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(h->min).text,
+	       gp_cli_duration(gp_hist_mean(h)).text,
+	       gp_cli_duration(gp_hist_quantile(h, 500000)).text,
+	       gp_cli_duration(gp_hist_quantile(h, 990000)).text, gp_cli_duration(h->max).text);
 }
 
 static double percent(const struct side *s)
@@ -416,11 +413,9 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 
 static void print_online_run(const char *when, const struct online_run *run)
 {
-	char text[32];
-
 	if (run->done)
-		printf("  %-10s %9s, exit %d\n", when,
-		       gp_cli_duration(text, sizeof text, run->took_ns), run->status);
+		printf("  %-10s %9s, exit %d\n", when, gp_cli_duration(run->took_ns).text,
+		       run->status);
 	else
 		printf("  %-10s %9s\n", when, "-");
 }
@@ -437,7 +432,7 @@ static void print_online(const struct online *o)
 
 static void print_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
-	char text[512], open[32], find[32];
+	char text[512];
 
 	printf("%d (%s) on %s%s: held and released %u times\n\n", ref->seen.pid, ref->seen.name,
 	       ref->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
@@ -457,8 +452,8 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 	if (b->find.count)
 		printf("a fresh start: %s to open the device, %s to find the process (p50 of %llu)"
 		       "\n",
-		       gp_cli_duration(open, sizeof open, gp_hist_quantile(&b->open, 500000)),
-		       gp_cli_duration(find, sizeof find, gp_hist_quantile(&b->find, 500000)),
+		       gp_cli_duration(gp_hist_quantile(&b->open, 500000)).text,
+		       gp_cli_duration(gp_hist_quantile(&b->find, 500000)).text,
 		       (unsigned long long)b->find.count);
 	if (env.histogram || isatty(STDOUT_FILENO)) {
 		putchar('\n');

@@ -101,8 +101,6 @@ static double kept(const struct gp_run *run)
 
 static void print_table(const struct gp_run *runs)
 {
-	char p50[32], p99[32], max[32];
-
 	printf("An inference service (a 100 us kernel every 3 ms) beside a training job that\n"
 	       "fills the GPU, on a simulated H200 that was checked against a real one.\n"
 	       "%.0f seconds:\n\n",
@@ -112,10 +110,9 @@ static void print_table(const struct gp_run *runs)
 	for (unsigned i = 0; i < ARMS; i++) {
 		const struct gp_run_task *t = &runs[i].task[INFERENCE];
 
-		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label,
-		       gp_cli_duration(p50, sizeof p50, t->p50_ns),
-		       gp_cli_duration(p99, sizeof p99, t->p99_ns),
-		       gp_cli_duration(max, sizeof max, t->max_ns), kept(&runs[i]));
+		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label, gp_cli_duration(t->p50_ns).text,
+		       gp_cli_duration(t->p99_ns).text, gp_cli_duration(t->max_ns).text,
+		       kept(&runs[i]));
 	}
 }
 
@@ -125,15 +122,12 @@ static void print_conclusion(const struct gp_run *runs)
 	uint64_t after_ns = runs[PRIORITY].task[INFERENCE].p99_ns;
 	uint64_t hinted_ns = runs[HINTED].task[INFERENCE].p99_ns;
 	double was = kept(&runs[DEFAULT]), is = kept(&runs[PRIORITY]);
-	char before[32], after[32], hinted[32];
 
 	printf("\n99 of 100 requests are answered within %s instead of %s, %.1f times\n"
 	       "sooner, and within %s with a hint. The training job kept %.1f %% of its\n"
 	       "speed before, and ",
-	       gp_cli_duration(after, sizeof after, after_ns),
-	       gp_cli_duration(before, sizeof before, before_ns),
-	       (double)before_ns / (double)after_ns,
-	       gp_cli_duration(hinted, sizeof hinted, hinted_ns), was);
+	       gp_cli_duration(after_ns).text, gp_cli_duration(before_ns).text,
+	       (double)before_ns / (double)after_ns, gp_cli_duration(hinted_ns).text, was);
 	if (is > was - 0.5)
 		printf("loses nothing by it.\n");
 	else

@@ -58,13 +58,13 @@ static double percent_of_all(const struct samples *m, const struct gp_queue_coun
 
 static void add_slices(struct gp_grid *grid, const struct gp_queue_counts_series *s)
 {
-	char text[32], list[192] = "";
+	char list[192] = "";
 
 	for (unsigned i = 0; i < s->nslices; i++) {
 		size_t used = strlen(list);
 
 		snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-			 gp_cli_duration(text, sizeof text, 1000ull * s->slice_us[i]));
+			 gp_cli_duration(1000ull * s->slice_us[i]).text);
 	}
 	gp_grid_text(grid, s->nslices ? list : NULL);
 }
@@ -125,8 +125,7 @@ static void print_report(const struct samples *m, pid_t pid)
 	char text[32];
 
 	printf("%d (%s): %u sample%s in %s; ", pid, m->name, m->counts.samples,
-	       m->counts.samples == 1 ? "" : "s",
-	       gp_cli_duration(text, sizeof text, m->last_ns - m->begin_ns));
+	       m->counts.samples == 1 ? "" : "s", gp_cli_duration(m->last_ns - m->begin_ns).text);
 	if (m->counts.all.min == m->counts.all.max)
 		printf("%u queue%s all the time\n\n", m->counts.all.max,
 		       m->counts.all.max == 1 ? "" : "s");

@@ -278,26 +278,9 @@ static int start(struct scheduled *s, struct gp_error *err)
 	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
 }
 
-static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
+static void add_task(struct json_object *list, const struct gp_task_stats *t)
 {
-	char text[24];
-
-	gp_grid_cell(grid, "%d", t->pid);
-	gp_grid_text(grid, gp_class_name(t->attr.class));
-	gp_grid_text(grid, t->run_source != GP_RUN_UNKNOWN
-				   ? gp_cli_duration(text, sizeof text, t->run_ns)
-				   : NULL);
-	gp_grid_cell_if(grid, t->scheduled, "%llu", (unsigned long long)t->scheduled);
-	gp_grid_text(grid, gp_cli_duration(text, sizeof text, t->held_ns));
-	gp_grid_cell(grid, "%llu", (unsigned long long)t->preemptions);
-	gp_grid_cell(grid, "%llu", (unsigned long long)t->undone);
-	gp_grid_text(grid, t->refused ? "refused" : NULL);
-	gp_grid_text(grid, t->name);
-}
-
-static struct json_object *task_to_json(const struct gp_task_stats *t)
-{
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_list_object(list);
 
 	gp_field_put(o, "pid", (uint64_t)t->pid);
 	gp_field_put_text(o, "class", gp_class_name(t->attr.class));
@@ -310,7 +293,6 @@ static struct json_object *task_to_json(const struct gp_task_stats *t)
 	gp_field_put(o, "failures", t->failures);
 	gp_field_put(o, "undone", t->undone);
 	gp_field_put_bool(o, "refused", t->refused);
-	return o;
 }
 
 /* Fills in the next scheduled task from index *i on. False: there is none. */
@@ -324,37 +306,34 @@ static bool next_task(const struct scheduled *s, unsigned *i, struct gp_task_sta
 	return false;
 }
 
-static void print_table(FILE *out, const struct scheduled *s)
+static void print_table(FILE *out, struct json_object *o)
 {
-	static const struct gp_column columns[] = {
-		{"PID", 0},
-		{"CLASS", GP_COLUMN_LEFT},
-		{"RUN TIME", 0},
-		{"SCHEDULED", 0},
-		{"HELD", 0},
-		{"PREEMPTED", 0},
-		{"CHANGED BACK", 0},
-		{"PROMISE", GP_COLUMN_LEFT},
-		{"NAME", GP_COLUMN_LEFT},
+	static const struct gp_task_column columns[] = {
+		{"PID", "pid", GP_CELL_PLAIN, false},
+		{"CLASS", "class", GP_CELL_PLAIN, true},
+		{"RUN TIME", "run_ns", GP_CELL_NS, false},
+		{"SCHEDULED", "scheduled", GP_CELL_PLAIN, false},
+		{"HELD", "held_ns", GP_CELL_NS, false},
+		{"PREEMPTED", "preemptions", GP_CELL_PLAIN, false},
+		{"CHANGED BACK", "undone", GP_CELL_PLAIN, false},
+		{"PROMISE", "refused", GP_CELL_FLAG, true},
+		{"NAME", "name", GP_CELL_PLAIN, true},
+		{0},
 	};
-	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
-	struct gp_task_stats t;
-	struct gp_grid grid;
 
-	fprintf(out, "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n",
-		s->gpu->info.name, gp_engine_policy(s->engine)->name,
-		(unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		(unsigned long long)stats->slices, (unsigned long long)stats->failures);
-	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
-	for (unsigned i = 0; next_task(s, &i, &t);)
-		add_task(&grid, &t);
-	gp_grid_end(&grid, out);
+	fprintf(out, "%s, policy %s: ", gp_field_text(o, "device"), gp_field_text(o, "policy"));
+	fprintf(out, "%llu holds, %llu releases, %llu slices set, %llu failures\n",
+		(unsigned long long)gp_field_number_or(o, "holds", 0),
+		(unsigned long long)gp_field_number_or(o, "releases", 0),
+		(unsigned long long)gp_field_number_or(o, "slices", 0),
+		(unsigned long long)gp_field_number_or(o, "failures", 0));
+	gp_table_print(out, gp_field(o, "tasks"), columns);
 }
 
 static struct json_object *to_json(const struct scheduled *s)
 {
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
-	struct json_object *o = json_object_new_object(), *tasks = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *tasks;
 	struct gp_task_stats t;
 
 	gp_field_put_text(o, "device", s->gpu->info.name);
@@ -365,9 +344,9 @@ static struct json_object *to_json(const struct scheduled *s)
 	gp_field_put(o, "slices", stats->slices);
 	gp_field_put(o, "failures", stats->failures);
 	gp_field_put(o, "ejections", stats->ejections);
+	tasks = gp_field_put_list(o, "tasks");
 	for (unsigned i = 0; next_task(s, &i, &t);)
-		json_object_array_add(tasks, task_to_json(&t));
-	json_object_object_add(o, "tasks", tasks);
+		add_task(tasks, &t);
 	return o;
 }
 
@@ -387,11 +366,13 @@ static bool is_without_effect(const struct scheduled *s)
 static void report(struct scheduled *s, FILE *out, struct json_object *list)
 {
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
+	struct json_object *counters = to_json(s);
 
-	if (list)
-		json_object_array_add(list, to_json(s));
+	if (!list)
+		print_table(out, counters);
 	else
-		print_table(out, s);
+		json_object_array_add(list, json_object_get(counters));
+	json_object_put(counters);
 	s->failed = is_without_effect(s);
 	if (s->failed && !s->complained)
 		fprintf(stderr,

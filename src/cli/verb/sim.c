@@ -150,12 +150,10 @@ static int check_outputs(const char *path, struct gp_error *err)
 /* -EINVAL and a message if --from or --for name no part of the run. */
 static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
-	char from[32], end[32];
-
 	if (env.window.from_ns >= s->duration_ns)
 		return gp_fail(err, -EINVAL, "--from %s is after the end of the scenario at %s",
-			       gp_cli_duration(from, sizeof from, env.window.from_ns),
-			       gp_cli_duration(end, sizeof end, s->duration_ns));
+			       gp_cli_duration(env.window.from_ns).text,
+			       gp_cli_duration(s->duration_ns).text);
 	if (env.window.has_for && !env.window.for_ns)
 		return gp_fail(err, -EINVAL, "--for must be longer than 0");
 	return 0;

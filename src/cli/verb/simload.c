@@ -458,14 +458,13 @@ static void print_json(const struct result *r)
 static void print_text(const struct result *r)
 {
 	const struct gp_hist *h = &r->response_ns;
-	char p50[24], p99[24], max[24];
 
 	printf("%llu requests, %.1f/s", (unsigned long long)r->requests, rate(r));
 	if (h->count)
 		printf(", p50 %s, p99 %s, max %s",
-		       gp_cli_duration(p50, sizeof p50, gp_hist_quantile(h, 500000)),
-		       gp_cli_duration(p99, sizeof p99, gp_hist_quantile(h, 990000)),
-		       gp_cli_duration(max, sizeof max, h->max));
+		       gp_cli_duration(gp_hist_quantile(h, 500000)).text,
+		       gp_cli_duration(gp_hist_quantile(h, 990000)).text,
+		       gp_cli_duration(h->max).text);
 	printf(", checksum %016llx\n", (unsigned long long)r->checksum);
 	if (r->left)
 		printf("%llu more were not done at the end\n", (unsigned long long)r->left);

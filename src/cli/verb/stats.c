@@ -67,12 +67,10 @@ static void print_device(struct json_object *device)
 	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
 					    "blind",      "ejections", NULL};
 	struct json_object *stats = gp_field(device, "stats");
-	char text[32];
 
 	putchar('\n');
 	gp_show_device(device);
-	printf(", since %s\n",
-	       gp_cli_duration(text, sizeof text, gp_field_number_or(stats, "since_ns", 0)));
+	printf(", since %s\n", gp_cli_duration(gp_field_number_or(stats, "since_ns", 0)).text);
 	gp_show_ejection(device);
 	print_counts(stats, done);
 	print_counts(stats, wrong);
@@ -81,13 +79,11 @@ static void print_device(struct json_object *device)
 
 static void print_daemon(struct json_object *daemon)
 {
-	char up[32], cpu[32], memory[32];
-
 	printf("\ndaemon %llu: up %s, CPU %s, memory %s, clients %llu, requests %llu, keeper %s\n",
 	       (unsigned long long)gp_field_number_or(daemon, "pid", 0),
-	       gp_cli_duration(up, sizeof up, gp_field_number_or(daemon, "uptime_ns", 0)),
-	       gp_cli_duration(cpu, sizeof cpu, gp_field_number_or(daemon, "cpu_ns", 0)),
-	       gp_cli_bytes(memory, sizeof memory, gp_field_number_or(daemon, "rss_bytes", 0)),
+	       gp_cli_duration(gp_field_number_or(daemon, "uptime_ns", 0)).text,
+	       gp_cli_duration(gp_field_number_or(daemon, "cpu_ns", 0)).text,
+	       gp_cli_bytes(gp_field_number_or(daemon, "rss_bytes", 0)).text,
 	       (unsigned long long)gp_field_number_or(daemon, "clients", 0),
 	       (unsigned long long)gp_field_number_or(daemon, "requests", 0),
 	       gp_field_text(daemon, "keeper") ? gp_field_text(daemon, "keeper") : "unknown");

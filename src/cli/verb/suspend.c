@@ -104,10 +104,8 @@ static void print_event_json(const struct event *e)
 /* How long the hold lasts. */
 static void print_lifetime(const struct event *e)
 {
-	char text[32];
-
 	if (env.for_ns != GP_NEVER)
-		printf(", for %s", gp_cli_duration(text, sizeof text, env.for_ns));
+		printf(", for %s", gp_cli_duration(env.for_ns).text);
 	else if (e->device < 0)
 		fputs(", kept by the daemon until gpreempt resume", stdout);
 	else
@@ -116,23 +114,23 @@ static void print_lifetime(const struct event *e)
 
 static void print_event_text(const struct event *e)
 {
-	char task[160], time[32];
+	struct gp_short_text time = gp_cli_duration(e->ns);
+	char task[160];
 
 	snprintf(task, sizeof task, "%d (%s)%s%s", e->pid, e->name, e->device_name ? " on " : "",
 		 e->device_name ? e->device_name : "");
-	gp_cli_duration(time, sizeof time, e->ns);
 	switch (e->kind) {
 	case BEGAN:
-		printf("held %s in %s", task, time);
+		printf("held %s in %s", task, time.text);
 		print_lifetime(e);
 		break;
 	case AGAIN:
-		printf("%s ran again after %s (a new queue?): holding it again", task, time);
+		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
 		break;
-	case ENDED: printf("%s has ended; it was held for %s until then", task, time); break;
-	case RESUMED: printf("%s was released by another process after %s", task, time); break;
+	case ENDED: printf("%s has ended; it was held for %s until then", task, time.text); break;
+	case RESUMED: printf("%s was released by another process after %s", task, time.text); break;
 	case RELEASED:
-		printf("released %s after %s", task, time);
+		printf("released %s after %s", task, time.text);
 		if (e->again)
 			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
 		break;

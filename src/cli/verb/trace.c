@@ -354,8 +354,6 @@ static int record(struct gp_client *client, struct tracks *tracks, struct gp_err
 
 static void print_summary(const struct tracks *t, uint64_t took_ns)
 {
-	char duration[32];
-
 	if (env.json) {
 		struct json_object *o = json_object_new_object();
 
@@ -370,8 +368,8 @@ static void print_summary(const struct tracks *t, uint64_t took_ns)
 		return;
 	}
 	printf("%s: %s, tasks %u, events %llu, samples %llu; open it in ui.perfetto.dev\n",
-	       env.path, gp_cli_duration(duration, sizeof duration, took_ns), t->n,
-	       (unsigned long long)t->events, (unsigned long long)t->samples);
+	       env.path, gp_cli_duration(took_ns).text, t->n, (unsigned long long)t->events,
+	       (unsigned long long)t->samples);
 	if (t->lost)
 		printf("%llu events are missing: this program was too slow to read them\n",
 		       (unsigned long long)t->lost);
