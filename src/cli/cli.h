@@ -83,10 +83,6 @@ struct gp_short_text {
 struct gp_short_text gp_cli_duration(uint64_t ns);
 struct gp_short_text gp_cli_bytes(uint64_t bytes);
 
-/* `text` as a JSON string with its quotes, for output that is too long for a JSON object. Verbs
- * build their JSON with lib/fields.h. */
-void gp_json_string(FILE *out, const char *text);
-
 /* A progress line, on a terminal only, written at most ten times a second; and its removal, before
  * other output. */
 __attribute__((format(printf, 1, 2))) void gp_progress(const char *format, ...);

@@ -132,10 +132,15 @@ void gp_field_put_address(struct json_object *object, const char *key, uint64_t 
 	gp_field_put_text(object, key, text);
 }
 
+const char *gp_json_line(struct json_object *object)
+{
+	return json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+							      JSON_C_TO_STRING_NOSLASHESCAPE);
+}
+
 void gp_print_json(struct json_object *object)
 {
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-							    JSON_C_TO_STRING_NOSLASHESCAPE));
+	puts(gp_json_line(object));
 	fflush(stdout);
 }
 

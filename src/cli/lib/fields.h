@@ -46,6 +46,9 @@ struct json_object *gp_list_object(struct json_object *list); /* at the end of a
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value);
 void gp_field_put_address(struct json_object *object, const char *key, uint64_t value);
 
+/* The text of an object, without a newline; valid until the object changes. */
+const char *gp_json_line(struct json_object *object);
+
 /* Writes an object and a newline, and flushes: the reader may wait at a pipe. */
 void gp_print_json(struct json_object *object);
 

@@ -86,20 +86,6 @@ struct gp_short_text gp_cli_bytes(uint64_t bytes)
 	return out;
 }
 
-void gp_json_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(out, "\\%c", *c);
-		else if (*c < 0x20 || *c == 0x7f)
-			fprintf(out, "\\u%04x", *c);
-		else
-			fputc(*c, out);
-	}
-	fputc('"', out);
-}
-
 void gp_cli_check_output(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

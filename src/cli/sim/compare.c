@@ -311,24 +311,16 @@ void gp_compare_print(FILE *out, const struct gp_report *r)
 	gp_grid_end(&grid, out);
 }
 
-static void add_to_json(void *arg, const char *name, const char *text)
+static void add_to_list(void *list, const char *name, const char *text)
 {
 	char both[256];
-	struct line *l = arg;
 
-	if (l->n++)
-		fputc(',', l->out);
 	snprintf(both, sizeof both, "%s: %s", name, text);
-	gp_json_string(l->out, both);
+	json_object_array_add(list, json_object_new_string(both));
 }
 
-void gp_compare_json(FILE *out, const struct gp_report *r, unsigned run)
+void gp_compare_to_json(struct json_object *o, const struct gp_report *r, unsigned run)
 {
-	struct line kept = {.out = out}, broke = {.out = out};
-
-	fputs(",\"kept\":[", out);
-	each_claim(r, run, KEPT, add_to_json, &kept);
-	fputs("],\"broke\":[", out);
-	each_claim(r, run, BROKEN, add_to_json, &broke);
-	fputc(']', out);
+	each_claim(r, run, KEPT, add_to_list, gp_field_put_list(o, "kept"));
+	each_claim(r, run, BROKEN, add_to_list, gp_field_put_list(o, "broke"));
 }

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/cli.h"
 
 static bool counts(const struct gp_tails *t, uint32_t task)
 {
@@ -68,21 +68,18 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 	return 0;
 }
 
-/* The progress line, shown in a terminal if a run takes longer than a second. */
+/* Shown if a run takes longer than a second. */
 struct progress {
 	const char *label;
 	uint64_t begin_ns;
-	bool shown;
 };
 
 static void show_progress(void *arg, unsigned permille)
 {
-	struct progress *p = arg;
+	const struct progress *p = arg;
 
-	if (gp_monotonic_ns() - p->begin_ns < GP_NS_PER_S)
-		return;
-	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
-	p->shown = true;
+	if (gp_monotonic_ns() - p->begin_ns >= GP_NS_PER_S)
+		gp_progress("%s: %u %%", p->label, permille / 10);
 }
 
 /* The receivers of simulation events; each may be NULL. */
@@ -107,7 +104,7 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 	struct watchers w = *watchers;
 	struct gp_run_options options = {.watch = w.trace || w.tails ? watch : NULL,
 					 .watch_arg = &w,
-					 .progress = isatty(2) ? show_progress : NULL,
+					 .progress = show_progress,
 					 .progress_arg = progress};
 	int r = 0;
 
@@ -148,8 +145,7 @@ int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct 
 			ran++;
 		}
 	}
-	if (progress.shown)
-		fputs("\r\033[K", stderr);
+	gp_progress_end();
 	return r || ran ? r : err->code;
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "cli/lib/fields.h"
 #include "sim/scenario/scenario.h"
 
 struct gp_report {
@@ -29,16 +30,16 @@ static inline const char *gp_report_cannot(const struct gp_report *report, unsig
 
 /* With several policies the table ends with the promises that each kept and broke (compare.c). */
 void gp_report_table(FILE *out, const struct gp_report *report);
-void gp_report_json(FILE *out, const struct gp_report *report);
+void gp_report_json(const struct gp_report *report);
 
-/* One run as a JSON object. */
-void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned i);
+/* One run as a JSON object, which the caller puts. */
+struct json_object *gp_run_to_json(const struct gp_report *report, unsigned i);
 
 /* A table with one line per policy. */
 void gp_compare_print(FILE *out, const struct gp_report *report);
 
-/* Writes ,"kept":["..."],"broke":["..."] of one run. */
-void gp_compare_json(FILE *out, const struct gp_report *report, unsigned run);
+/* Adds `kept` and `broke` of one run, lists of sentences. */
+void gp_compare_to_json(struct json_object *o, const struct gp_report *report, unsigned run);
 
 /* All latency-critical tasks of a run: the largest value of each percentile, the sum of counts. */
 struct gp_compare_lc {

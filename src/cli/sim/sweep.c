@@ -139,7 +139,6 @@ struct sweeping {
 	const struct gp_runs *base;
 	bool of_policy; /* the swept value is a parameter of a policy, not of the scenario */
 	struct gp_sweep_result *result;
-	FILE *json;
 };
 
 static bool is_swept(const struct sweeping *s, unsigned series)
@@ -216,17 +215,13 @@ static void fill_point(struct gp_sweep_point *p, const struct gp_report *report,
 	p->switch_pct = 100 * (double)run->device.switch_ns / (double)run->duration_ns;
 }
 
-static void put_json(const struct sweeping *s, const struct gp_sweep_point *p,
-		     const struct gp_report *report, unsigned i)
+static void add_json(struct json_object *list, const struct gp_sweep_point *p,
+		     struct json_object *run)
 {
-	fprintf(s->json, "%s{\"value\":", s->result->n > 1 ? "," : "");
-	if (p->value[0])
-		gp_json_string(s->json, p->value);
-	else
-		fputs("null", s->json);
-	fputs(",\"run\":", s->json);
-	gp_report_json_run(s->json, report, i);
-	fputc('}', s->json);
+	struct json_object *o = gp_list_object(list);
+
+	json_object_object_add(o, "value", p->value[0] ? json_object_new_string(p->value) : NULL);
+	json_object_object_add(o, "run", run);
 }
 
 static int keep(const struct sweeping *s, unsigned step, const struct gp_report *report,
@@ -241,7 +236,7 @@ static int keep(const struct sweeping *s, unsigned step, const struct gp_report 
 		if (is_swept(s, series[i]))
 			memcpy(p->value, s->sweep->value[step], sizeof p->value);
 		fill_point(p, report, i);
-		put_json(s, p, report, i);
+		add_json(s->result->json, p, gp_run_to_json(report, i));
 	}
 	return 0;
 }
@@ -294,29 +289,24 @@ int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t 
 {
 	struct sweeping s = {
 		.sweep = sweep, .path = path, .seed = seed, .base = base, .result = result};
-	size_t size;
 	int r;
 
 	*result = (struct gp_sweep_result){
 		.sweep = sweep, .nseries = base->n, .series = (const char *const *)base->label};
-	s.json = open_memstream(&result->json, &size);
-	if (!s.json)
-		return gp_fail(err, -ENOMEM, "no memory for the sweep");
+	result->json = json_object_new_array();
 	r = find_policy(&s, err);
 	for (unsigned i = 0; i < sweep->n && !r; i++) {
 		r = run_step(&s, i, err);
 		if (r)
 			gp_error_prefix(err, "--sweep %s=%s", sweep->name, sweep->value[i]);
 	}
-	if (fclose(s.json) && !r)
-		r = gp_fail(err, -ENOMEM, "no memory for the sweep");
 	return r;
 }
 
 void gp_sweep_free(struct gp_sweep_result *result)
 {
 	free(result->point);
-	free(result->json);
+	json_object_put(result->json);
 	result->point = NULL;
 	result->json = NULL;
 }
@@ -365,11 +355,13 @@ void gp_sweep_table(FILE *out, const struct gp_sweep_result *r)
 	gp_grid_end(&grid, out);
 }
 
-void gp_sweep_json(FILE *out, const struct gp_sweep_result *r)
+void gp_sweep_json(const struct gp_sweep_result *r)
 {
-	fputs("{\"scenario\":", out);
-	gp_json_string(out, r->scenario);
-	fprintf(out, ",\"seed\":%llu,\"sweep\":", (unsigned long long)r->seed);
-	gp_json_string(out, r->sweep->name);
-	fprintf(out, ",\"points\":[%s]}\n", r->json ? r->json : "");
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put_text(o, "scenario", r->scenario);
+	gp_field_put(o, "seed", r->seed);
+	gp_field_put_text(o, "sweep", r->sweep->name);
+	json_object_object_add(o, "points", json_object_get(r->json));
+	gp_print_json_once(o);
 }

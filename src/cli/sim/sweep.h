@@ -44,7 +44,7 @@ struct gp_sweep_result {
 	const char *const *series; /* not owned: the policies as the user wrote them */
 	unsigned n, capacity;
 	struct gp_sweep_point *point; /* owned */
-	char *json;                   /* owned: the runs as elements of a JSON array */
+	struct json_object *json;     /* owned: the runs, an array */
 };
 
 /*
@@ -56,7 +56,7 @@ int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t 
 void gp_sweep_free(struct gp_sweep_result *result);
 
 void gp_sweep_table(FILE *out, const struct gp_sweep_result *result);
-void gp_sweep_json(FILE *out, const struct gp_sweep_result *result);
+void gp_sweep_json(const struct gp_sweep_result *result);
 
 /* Draws best-effort work against response times (tradeoff_chart.c). -EINVAL and a
  * message if no run has both. */

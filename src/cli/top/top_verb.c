@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/lib/options.h"
 #include "cli/top/top.h"
 
@@ -74,44 +75,37 @@ static int print_once(struct gp_top *top)
 /* An unknown value is left out. */
 static void add(struct json_object *o, const char *key, double value, double scale)
 {
-	char text[32];
-
-	if (value < 0)
-		return;
-	snprintf(text, sizeof text, "%.1f", value * scale);
-	json_object_object_add(o, key, json_object_new_double_s(value * scale, text));
+	if (value >= 0)
+		gp_field_put_decimal(o, key, value * scale, 1);
 }
 
 static int print_json(struct gp_top *top)
 {
 	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
-	struct json_object *o, *devices, *tasks;
+	struct json_object *o, *list;
 
 	top->link.keep_json = true;
 	if (take_two_snapshots(top))
 		return gp_cli_fail(&top->link.trouble);
 	o = json_object_new_object();
-	devices = json_object_new_array();
-	tasks = json_object_new_array();
+	list = gp_field_put_list(o, "devices");
 	for (unsigned i = 0; i < snapshot->ndevices; i++) {
 		const struct gp_top_device *d = &snapshot->device[i];
 
 		add(d->json, "busy_pct", d->busy, 100);
 		add(d->json, "preemptions_per_s", d->preemptions_per_s, 1);
 		add(d->json, "inversions_per_s", d->inversions_per_s, 1);
-		json_object_array_add(devices, json_object_get(d->json));
+		json_object_array_add(list, json_object_get(d->json));
 	}
+	list = gp_field_put_list(o, "tasks");
 	for (unsigned i = 0; i < top->view.n; i++) {
 		const struct gp_top_task *t = &snapshot->task[top->view.order[i]];
 
 		add(t->json, "gpu_pct", t->share, 100);
 		add(t->json, "preemptions_per_s", t->preemptions_per_s, 1);
-		json_object_array_add(tasks, json_object_get(t->json));
+		json_object_array_add(list, json_object_get(t->json));
 	}
-	json_object_object_add(o, "devices", devices);
-	json_object_object_add(o, "tasks", tasks);
-	puts(gp_json_text(o, NULL));
-	json_object_put(o);
+	gp_print_json_once(o);
 	return GP_EXIT_DONE;
 }
 

@@ -204,9 +204,8 @@ static int show(const struct gp_scenario *s, const struct gp_run *runs,
 	struct gp_timeline_style style = terminal_style();
 
 	if (env.json) {
-		gp_report_json(stdout,
-			       &(struct gp_report){
-				       .scenario = s, .run = runs, .label = labels, .nruns = ARMS});
+		gp_report_json(&(struct gp_report){
+			.scenario = s, .run = runs, .label = labels, .nruns = ARMS});
 		return GP_EXIT_DONE;
 	}
 	print_table(runs);

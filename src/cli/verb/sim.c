@@ -223,7 +223,10 @@ static int compare(const char *path, struct gp_error *err)
 	if (!r) {
 		struct gp_report report = gp_runs_report(&env.runs, &scenario);
 
-		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
+		if (env.json)
+			gp_report_json(&report);
+		else
+			gp_report_table(stdout, &report);
 	}
 	gp_scenario_free(&scenario);
 	return r;
@@ -241,8 +244,10 @@ static int sweep(const char *path, struct gp_error *err)
 	if (!r && env.plot)
 		r = gp_sweep_picture(plot.out, env.format, &result, err);
 	r = close_plot(&plot, r, err);
-	if (!r)
-		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
+	if (!r && env.json)
+		gp_sweep_json(&result);
+	else if (!r)
+		gp_sweep_table(stdout, &result);
 	gp_sweep_free(&result);
 	return r;
 }
