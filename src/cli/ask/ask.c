@@ -2,7 +2,6 @@
 #include "cli/ask/ask.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/process.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lib/fields.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "cli/cli.h"
 
 struct json_object *gp_field(struct json_object *object, const char *key)

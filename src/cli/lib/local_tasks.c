@@ -9,7 +9,6 @@
 #include "base/process.h"
 #include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "hold/devices.h"
 #include "hold/replay.h"
 #include "task/json/task_json.h"
 

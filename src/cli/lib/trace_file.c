@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lib/trace_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "cli/lib/fields.h"

@@ -2,7 +2,6 @@
 #include "cli/sim/sim_page.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "cli/cli.h"
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols)
 {

@@ -29,14 +29,28 @@ static const char *percent_text(char *out, size_t size, const char *before, doub
 	return out;
 }
 
-enum { NUMBER = 3, POLICY = 8, BUSY = 5, RATE = 6, SPARK_LEAST = 8 };
+/* The columns of a device, from left to right. */
+enum { NUMBER, NAME, POLICY, BUSY, MINUTE, PREEMPTIONS, INVERSIONS, DEVICE_COLUMNS };
 
-/* Columns; 0: no room, not shown. */
-struct widths {
-	unsigned name, policy, spark, preemptions, inversions;
+static const struct {
+	const char *head;
+	unsigned width; /* 0: depends on the screen */
+	bool right;
+} device_columns[DEVICE_COLUMNS] = {
+	[NUMBER] = {"DEV", 3, true},          [NAME] = {"NAME", 0, false},
+	[POLICY] = {"POLICY", 8, false},      [BUSY] = {"BUSY", 5, true},
+	[MINUTE] = {"LAST MINUTE", 0, false}, [PREEMPTIONS] = {"PRE/S", 6, true},
+	[INVERSIONS] = {"INV/S", 6, true},
 };
 
-/* Number of rows that the devices need. */
+#define MINUTE_LEAST 8
+
+/* Width 0: no room, not shown. */
+struct device_layout {
+	unsigned width[DEVICE_COLUMNS];
+};
+
+/* Number of rows that the devices need: a second one after an ejected policy. */
 static unsigned device_rows(const struct gp_top_snapshot *snapshot)
 {
 	unsigned n = snapshot->ndevices;
@@ -46,111 +60,99 @@ static unsigned device_rows(const struct gp_top_snapshot *snapshot)
 	return n;
 }
 
-static bool take(unsigned *left, unsigned *width, unsigned wants)
+static bool take(struct device_layout *l, unsigned column, unsigned *left)
 {
+	unsigned wants = device_columns[column].width;
+
 	if (*left < wants + 1)
 		return false;
 	*left -= wants + 1;
-	*width = wants;
+	l->width[column] = wants;
 	return true;
 }
 
-static struct widths lay_out_devices(const struct gp_top_snapshot *snapshot,
-				     const struct gp_cells *cells)
+static struct device_layout lay_out_devices(const struct gp_top_snapshot *snapshot,
+					    const struct gp_cells *cells)
 {
 	unsigned left = cells->cols, longest = 6,
 		 most = cells->cols / 4 > 12 ? cells->cols / 4 : 12;
-	struct widths w = {0};
+	struct device_layout l = {.width = {[NUMBER] = device_columns[NUMBER].width,
+					    [BUSY] = device_columns[BUSY].width}};
+	unsigned fixed = l.width[NUMBER] + 1 + l.width[BUSY] + 1;
 
 	for (unsigned i = 0; i < snapshot->ndevices; i++) {
 		unsigned width = gp_cells_width(cells, snapshot->device[i].name);
 
 		longest = width > longest ? width : longest;
 	}
-	left = left > NUMBER + 1 + BUSY + 1 ? left - NUMBER - 1 - BUSY - 1 : 0;
-	w.name = longest < most ? longest : most;
-	w.name = w.name < left ? w.name : left;
-	left -= w.name;
+	left = left > fixed ? left - fixed : 0;
+	longest = longest < most ? longest : most;
+	l.width[NAME] = longest < left ? longest : left;
+	left -= l.width[NAME];
 	/* The sparkline of the last minute gets its minimum before the other columns. */
-	if (left > SPARK_LEAST) {
-		left -= SPARK_LEAST + 1;
-		w.spark = SPARK_LEAST;
+	if (left > MINUTE_LEAST) {
+		left -= MINUTE_LEAST + 1;
+		l.width[MINUTE] = MINUTE_LEAST;
 	}
-	if (take(&left, &w.policy, POLICY) && take(&left, &w.preemptions, RATE))
-		take(&left, &w.inversions, RATE);
-	if (w.spark)
-		w.spark += left;
-	if (w.spark > GP_MINUTE)
-		w.spark = GP_MINUTE;
-	return w;
+	if (take(&l, POLICY, &left) && take(&l, PREEMPTIONS, &left))
+		take(&l, INVERSIONS, &left);
+	if (l.width[MINUTE])
+		l.width[MINUTE] =
+			l.width[MINUTE] + left < GP_MINUTE ? l.width[MINUTE] + left : GP_MINUTE;
+	return l;
 }
 
-static void paint_device_headings(struct gp_cells *cells, unsigned row, const struct widths *w)
+static void put_in_column(struct gp_cells *cells, unsigned row, const struct device_layout *l,
+			  unsigned column, unsigned style, const char *text)
 {
-	unsigned at = NUMBER + 1;
+	unsigned at = 0;
 
-	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_HEAD);
-	gp_cells_put(cells, row, 0, NUMBER, GP_STYLE_HEAD, "DEV");
-	gp_cells_put(cells, row, at, w->name, GP_STYLE_HEAD, "NAME");
-	at += w->name + 1;
-	if (w->policy) {
-		gp_cells_put(cells, row, at, w->policy, GP_STYLE_HEAD, "POLICY");
-		at += w->policy + 1;
-	}
-	gp_cells_put_right(cells, row, at, BUSY, GP_STYLE_HEAD, "BUSY");
-	at += BUSY + 1;
-	if (w->spark) {
-		gp_cells_put(cells, row, at, w->spark, GP_STYLE_HEAD,
-			     w->spark >= 11 ? "LAST MINUTE" : "MINUTE");
-		at += w->spark + 1;
-	}
-	if (w->preemptions)
-		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_HEAD, "PRE/S");
-	at += w->preemptions ? RATE + 1 : 0;
-	if (w->inversions)
-		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_HEAD, "INV/S");
-}
-
-static void paint_policy(struct gp_cells *cells, unsigned row, unsigned at,
-			 const struct gp_top_device *d)
-{
-	if (strcmp(d->state, "ok") != 0)
-		gp_cells_put(cells, row, at, POLICY, GP_STYLE_BAD, *d->state ? d->state : "?");
+	if (!l->width[column])
+		return;
+	for (unsigned i = 0; i < column; i++)
+		at += l->width[i] || i == NAME ? l->width[i] + 1 : 0;
+	if (device_columns[column].right)
+		gp_cells_put_right(cells, row, at, l->width[column], style, text);
 	else
-		gp_cells_put(cells, row, at, POLICY, d->ejected ? GP_STYLE_BAD : GP_STYLE_PLAIN,
-			     *d->policy ? d->policy : "?");
+		gp_cells_put(cells, row, at, l->width[column], style, text);
+}
+
+static void paint_device_headings(struct gp_cells *cells, unsigned row,
+				  const struct device_layout *l)
+{
+	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_HEAD);
+	for (unsigned i = 0; i < DEVICE_COLUMNS; i++) {
+		const char *head = device_columns[i].head;
+
+		if (i == MINUTE && l->width[i] < strlen(head))
+			head = "MINUTE";
+		put_in_column(cells, row, l, i, GP_STYLE_HEAD, head);
+	}
 }
 
 static void paint_device(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-			 const struct gp_top_device *d, const struct widths *w)
+			 const struct gp_top_device *d, const struct device_layout *l)
 {
+	bool ok = !strcmp(d->state, "ok");
+	const char *policy = ok ? d->policy : d->state;
 	char text[4 * GP_MINUTE + 1];
-	unsigned at = NUMBER + 1;
 
 	snprintf(text, sizeof text, "%u", d->number);
-	gp_cells_put_right(cells, row, 0, NUMBER, GP_STYLE_PLAIN, text);
-	gp_cells_put(cells, row, at, w->name, GP_STYLE_TITLE, d->name);
-	at += w->name + 1;
-	if (w->policy) {
-		paint_policy(cells, row, at, d);
-		at += w->policy + 1;
-	}
-	gp_cells_put_right(cells, row, at, BUSY, GP_STYLE_PLAIN,
-			   percent_text(text, sizeof text, "", d->busy));
-	at += BUSY + 1;
-	if (w->spark && d->number < GP_DEVICES_MAX)
-		gp_cells_put(cells, row, at, w->spark, GP_STYLE_BAR,
-			     gp_spark(text, sizeof text, &top->minute[d->number], w->spark,
-				      cells->utf8));
-	at += w->spark ? w->spark + 1 : 0;
-	if (w->preemptions)
-		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_PLAIN,
-				   rate_text(text, sizeof text, d->preemptions_per_s));
-	at += w->preemptions ? RATE + 1 : 0;
-	if (w->inversions)
-		gp_cells_put_right(cells, row, at, RATE,
-				   d->inversions_per_s > 0 ? GP_STYLE_WARNING : GP_STYLE_PLAIN,
-				   rate_text(text, sizeof text, d->inversions_per_s));
+	put_in_column(cells, row, l, NUMBER, GP_STYLE_PLAIN, text);
+	put_in_column(cells, row, l, NAME, GP_STYLE_TITLE, d->name);
+	put_in_column(cells, row, l, POLICY, ok && !d->ejected ? GP_STYLE_PLAIN : GP_STYLE_BAD,
+		      *policy ? policy : "?");
+	put_in_column(cells, row, l, BUSY, GP_STYLE_PLAIN,
+		      percent_text(text, sizeof text, "", d->busy));
+	if (l->width[MINUTE] && d->number < GP_DEVICES_MAX)
+		put_in_column(cells, row, l, MINUTE, GP_STYLE_BAR,
+			      gp_spark(text, sizeof text, &top->minute[d->number], l->width[MINUTE],
+				       cells->utf8));
+	put_in_column(cells, row, l, PREEMPTIONS, GP_STYLE_PLAIN,
+		      rate_text(text, sizeof text, d->preemptions_per_s));
+	put_in_column(cells, row, l, INVERSIONS,
+		      d->inversions_per_s > 0 ? GP_STYLE_WARNING : GP_STYLE_PLAIN,
+		      rate_text(text, sizeof text, d->inversions_per_s));
 }
 
 static void paint_rest(struct gp_cells *cells, unsigned row, unsigned left)
@@ -166,10 +168,11 @@ static void paint_devices(const struct gp_top *top, struct gp_cells *cells, unsi
 			  unsigned rows)
 {
 	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
-	struct widths w = lay_out_devices(snapshot, cells);
+	struct device_layout l = lay_out_devices(snapshot, cells);
+	unsigned indent = l.width[NUMBER] + 1;
 	unsigned used = 0;
 
-	paint_device_headings(cells, row++, &w);
+	paint_device_headings(cells, row++, &l);
 	for (unsigned i = 0; i < snapshot->ndevices && used < rows; i++) {
 		const struct gp_top_device *d = &snapshot->device[i];
 
@@ -177,25 +180,25 @@ static void paint_devices(const struct gp_top *top, struct gp_cells *cells, unsi
 			paint_rest(cells, row + used, snapshot->ndevices - i);
 			return;
 		}
-		paint_device(top, cells, row + used++, d, &w);
+		paint_device(top, cells, row + used++, d, &l);
 		if (d->ejected && used < rows)
-			gp_cells_put(cells, row + used++, NUMBER + 1, cells->cols - NUMBER - 1,
+			gp_cells_put(cells, row + used++, indent, cells->cols - indent,
 				     GP_STYLE_BAD, d->why);
 	}
 }
 
 /* Word and mark differ for each state, so that states can be told apart without colour. */
 static const struct {
-	const char *word, *mark, *ascii;
+	const char *mark, *ascii;
 	enum gp_style style;
 } states[] = {
-	[GP_TOP_RUNNING] = {"running", "▸", ">", GP_STYLE_RUNNING},
-	[GP_TOP_ACTIVE] = {"active", "▹", "+", GP_STYLE_RUNNING},
-	[GP_TOP_WAITING] = {"waiting", "◇", "~", GP_STYLE_WAITING},
-	[GP_TOP_HELD] = {"held", "▪", "=", GP_STYLE_HELD},
-	[GP_TOP_SUSPENDED] = {"suspended", "■", "#", GP_STYLE_SUSPENDED},
-	[GP_TOP_IDLE] = {"idle", "·", ".", GP_STYLE_FAINT},
-	[GP_TOP_STATE_UNKNOWN] = {"?", " ", " ", GP_STYLE_FAINT},
+	[GP_TASK_RUNNING] = {"▸", ">", GP_STYLE_RUNNING},
+	[GP_TASK_ACTIVE] = {"▹", "+", GP_STYLE_RUNNING},
+	[GP_TASK_WAITING] = {"◇", "~", GP_STYLE_WAITING},
+	[GP_TASK_HELD] = {"▪", "=", GP_STYLE_HELD},
+	[GP_TASK_SUSPENDED] = {"■", "#", GP_STYLE_SUSPENDED},
+	[GP_TASK_IDLE] = {"·", ".", GP_STYLE_FAINT},
+	[GP_TASK_UNKNOWN] = {" ", " ", GP_STYLE_FAINT},
 };
 
 /* One line of the table. */
@@ -247,7 +250,7 @@ static void put_state(const struct line *l, const struct gp_top_task *t)
 
 	snprintf(text, sizeof text, "%s %s",
 		 l->cells->utf8 ? states[t->state].mark : states[t->state].ascii,
-		 states[t->state].word);
+		 t->state == GP_TASK_UNKNOWN ? "?" : gp_task_state_name(t->state));
 	put(l, GP_COL_STATE, states[t->state].style, text);
 }
 
@@ -290,7 +293,7 @@ static void paint_task(const struct line *l, const struct gp_top_task *t)
 	put_number(l, GP_COL_PID, t->pid);
 	put(l, GP_COL_USER, GP_STYLE_PLAIN, *t->user ? t->user : "?");
 	put_number(l, GP_COL_DEVICE, t->device);
-	put(l, GP_COL_CLASS, gp_class_style(t->class), gp_top_class_name(t->class));
+	put(l, GP_COL_CLASS, gp_class_style(t->class), gp_class_name(t->class));
 	put_number(l, GP_COL_PRIORITY, t->priority);
 	put_state(l, t);
 	put_share(l, t);
@@ -502,11 +505,6 @@ static void paint_panel(const struct gp_top *top, struct gp_cells *cells)
 		paint_help(cells);
 	else if (top->mode == GP_TOP_POLICY)
 		paint_policies(top, cells);
-}
-
-const char *gp_top_class_name(uint8_t class)
-{
-	return gp_class_name(class);
 }
 
 /* "4 min", "3 h 12 min", "17 days": shows whether the daemon was restarted. */

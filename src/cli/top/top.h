@@ -71,8 +71,6 @@ __attribute__((format(printf, 4, 5))) void gp_top_show_message(struct gp_top *to
 void gp_top_paint(struct gp_top *top, struct gp_cells *cells, unsigned rows, unsigned cols);
 void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned cols);
 
-const char *gp_top_class_name(uint8_t class);
-
 /* The locale uses UTF-8. */
 bool gp_top_utf8(void);
 

@@ -70,18 +70,13 @@ int gp_top_read_devices(struct gp_top_snapshot *snapshot, struct json_object *st
 	return 0;
 }
 
-static enum gp_top_state state_of(const char *word)
+static enum gp_task_state state_of(const char *word)
 {
-	static const char *const words[] = {
-		[GP_TOP_RUNNING] = "running", [GP_TOP_ACTIVE] = "active",
-		[GP_TOP_WAITING] = "waiting", [GP_TOP_HELD] = "held",
-		[GP_TOP_IDLE] = "idle",       [GP_TOP_SUSPENDED] = "suspended",
-	};
+	enum gp_task_state state = 0;
 
-	for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (!strcmp(word, words[i]))
-			return (enum gp_top_state)i;
-	return GP_TOP_STATE_UNKNOWN;
+	while (state < GP_TASK_UNKNOWN && strcmp(word, gp_task_state_name(state)) != 0)
+		state++;
+	return state;
 }
 
 static uint8_t class_of(const char *word)

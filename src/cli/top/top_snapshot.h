@@ -3,23 +3,13 @@
 #ifndef GP_CLI_TOP_TOP_SNAPSHOT_H
 #define GP_CLI_TOP_TOP_SNAPSHOT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "task/task.h"
 
 struct json_object;
 
 #define GP_TOP_UNKNOWN (-1.0) /* a rate or share that is not known */
-
-enum gp_top_state {
-	GP_TOP_RUNNING,
-	GP_TOP_ACTIVE,    /* running or waiting: the device cannot tell which */
-	GP_TOP_WAITING,   /* for its turn */
-	GP_TOP_HELD,      /* by the policy */
-	GP_TOP_SUSPENDED, /* held by a user */
-	GP_TOP_IDLE,
-	GP_TOP_STATE_UNKNOWN,
-};
 
 struct gp_top_task {
 	unsigned device;
@@ -30,7 +20,7 @@ struct gp_top_task {
 	char user[32]; /* "": not known */
 	uint8_t class; /* enum gp_class */
 	uint8_t priority;
-	enum gp_top_state state;
+	enum gp_task_state state;
 	bool refused;   /* the policy cannot promise its deadline or share */
 	uint64_t at_ns; /* time of the snapshot on the daemon's clock */
 

@@ -136,6 +136,12 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* The order of states: running tasks first, unknown ones last. */
+static const unsigned state_order[] = {
+	[GP_TASK_RUNNING] = 0, [GP_TASK_ACTIVE] = 1,    [GP_TASK_WAITING] = 2, [GP_TASK_HELD] = 3,
+	[GP_TASK_IDLE] = 5,    [GP_TASK_SUSPENDED] = 4, [GP_TASK_UNKNOWN] = 6,
+};
+
 /* Negative: `s` comes before `t`. Larger numbers come first, unknown ones last. */
 static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
 		    const struct gp_top_task *t)
@@ -146,7 +152,7 @@ static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
 	case GP_COL_DEVICE: return compare(s->device, t->device);
 	case GP_COL_CLASS: return compare(t->class, s->class);
 	case GP_COL_PRIORITY: return compare(t->priority, s->priority);
-	case GP_COL_STATE: return compare(s->state, t->state);
+	case GP_COL_STATE: return compare(state_order[s->state], state_order[t->state]);
 	case GP_COL_P50:
 		return compare_u64(t->waits_known ? t->wait_p50_ns + 1 : 0,
 				   s->waits_known ? s->wait_p50_ns + 1 : 0);

@@ -2,20 +2,15 @@
 /* gpreempt bench: measures the time and the success rate of holding and releasing a process. */
 #include <errno.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/hist.h"
 #include "base/process.h"
 #include "cli/cli.h"

@@ -10,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/options.h"
 
 static const char *const kinds[] = {
 	"task_in", "task_out", "held",     "released", "policy", "ejected", "action_failed",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt monitor: samples the queues of a process and reports how stable they are. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/draw/plot.h"
-#include "cli/lib/fields.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/grid.h"
 #include "cli/lib/out_file.h"

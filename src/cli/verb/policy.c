@@ -6,8 +6,6 @@
 #include "base/clock.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
-#include "cli/lib/options.h"
 #include "cli/lib/grid.h"
 #include "hold/devices.h"
 #include "policy/registry.h"

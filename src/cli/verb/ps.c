@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt ps: lists the processes that have queues on the GPUs, and their share of them. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -8,7 +7,6 @@
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
-#include "cli/lib/options.h"
 #include "cli/lib/grid.h"
 
 static struct {

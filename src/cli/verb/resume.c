@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt resume: releases held processes, whichever process held them, also if that one died. */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
-#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
 
+static struct {
+	struct gp_targets targets;
+	bool all, json;
+	bool no_daemon;
+} env;
+
+#define OWNER_NS (3 * GP_NS_PER_S) /* for owners to release what they were asked to */
+#define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
+#define PAUSE_US 10000
+
+static const struct gp_option options[] = {
+	{"all", 'a', NULL, "All processes that have queues, with and without an undo record",
+	 .flag = &env.all},
+	{"no-daemon", 0, NULL, "Use the undo records only, also if a daemon runs",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
+	{0},
+};
+
+static void check(struct argp_state *state)
+{
+	if (env.all == (env.targets.n > 0))
+		argp_error(state, "give either PIDs or --all");
+}
+
 /* The results so far. A process is reported once, also if it has several records. */
 struct outcome {
-	bool json;
-	struct json_object *list; /* of released processes, with `json` */
+	struct json_object *list; /* of released processes, with --json */
 	unsigned released;        /* processes */
 	unsigned unchanged;       /* processes that had nothing to undo */
 	unsigned stale;           /* records of processes that have ended */
@@ -95,15 +114,14 @@ static void note_released(struct outcome *o, pid_t pid, const struct owner *owne
 	note_done(o, pid);
 	gp_process_name(pid, name, sizeof name);
 	o->released++;
-	if (!o->json) {
+	if (!env.json) {
 		print_released(o, pid, name, owner);
 		return;
 	}
-	process = json_object_new_object();
+	process = gp_list_object(o->list);
 	gp_field_put(process, "pid", (uint64_t)pid);
 	gp_field_put_text(process, "name", name);
 	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
-	json_object_array_add(o->list, process);
 }
 
 static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
@@ -117,26 +135,15 @@ static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err
 	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
 }
 
-static void begin_outcome(struct outcome *o)
-{
-	if (o->json)
-		o->list = json_object_new_array();
-}
-
-static void print_json(const struct outcome *o)
-{
-	struct json_object *all = json_object_new_object();
-
-	json_object_object_add(all, "released", o->list);
-	gp_field_put(all, "unchanged", o->unchanged);
-	gp_field_put(all, "ended", o->stale);
-	gp_print_json_once(all);
-}
-
 static void end_outcome(const struct outcome *o)
 {
-	if (o->json) {
-		print_json(o);
+	if (env.json) {
+		struct json_object *all = json_object_new_object();
+
+		json_object_object_add(all, "released", o->list);
+		gp_field_put(all, "unchanged", o->unchanged);
+		gp_field_put(all, "ended", o->stale);
+		gp_print_json_once(all);
 		return;
 	}
 	if (o->stale)
@@ -144,31 +151,6 @@ static void end_outcome(const struct outcome *o)
 		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
 	if (!o->released && !o->exit)
 		puts("nothing was held");
-}
-
-/* What the daemon released: only what users held. Holds by the policy stay. */
-struct daemon_released {
-	pid_t daemon; /* owner of the records of its tasks; 0 = not known */
-	unsigned n;
-	unsigned others; /* tasks that other users hold, and that stay held */
-	pid_t *pid;      /* n processes that a user held; the caller frees */
-	struct gp_error
-		*err; /* of each target, .code 0 = none; the caller frees. NULL with `all` */
-};
-
-static bool add(struct daemon_released *out, pid_t pid)
-{
-	pid_t *p;
-
-	for (unsigned i = 0; i < out->n; i++)
-		if (out->pid[i] == pid)
-			return true;
-	p = realloc(out->pid, (out->n + 1) * sizeof *p);
-	if (!p)
-		return false;
-	out->pid = p;
-	out->pid[out->n++] = pid;
-	return true;
 }
 
 static bool is_held_by_user(struct json_object *task)
@@ -217,11 +199,13 @@ static bool is_still_held(struct json_object *tasks, struct json_object *task)
 }
 
 /* Tasks of other users may stay held: only root and the group gpreempt release them. */
-static int ask_release_all(struct gp_client *client, struct daemon_released *out)
+static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon)
 {
 	struct json_object *before = ask_tasks(client);
 	int r = gp_ask(client, "release_all", NULL, NULL, NULL);
 	struct json_object *after = r ? NULL : ask_tasks(client);
+	struct gp_error err = {0};
+	unsigned others = 0;
 
 	for (size_t i = 0; before && after && i < json_object_array_length(before); i++) {
 		struct json_object *t = json_object_array_get_idx(before, i);
@@ -229,12 +213,18 @@ static int ask_release_all(struct gp_client *client, struct daemon_released *out
 		if (!is_held_by_user(t))
 			continue;
 		if (is_still_held(after, t))
-			out->others++;
+			others++;
 		else
-			add(out, (pid_t)gp_field_number_or(t, "pid", 0));
+			note_released(o, (pid_t)gp_field_number_or(t, "pid", 0), daemon);
 	}
 	json_object_put(before);
 	json_object_put(after);
+	if (others) {
+		gp_fail(&err, -EPERM,
+			"%u task%s held by other users stay%s held; root can release them", others,
+			others == 1 ? "" : "s", others == 1 ? "s" : "");
+		o->exit = gp_cli_fail(&err);
+	}
 	return r;
 }
 
@@ -250,70 +240,27 @@ static bool is_held(struct json_object *tasks, pid_t pid)
 	return false;
 }
 
-static int ask_release_named(struct gp_client *client, const struct gp_targets *targets,
-			     struct daemon_released *out)
+/* Notes the targets that the daemon refused. */
+static int ask_release_named(struct gp_client *client, struct outcome *o,
+			     const struct owner *daemon)
 {
 	struct json_object *tasks = ask_tasks(client);
 	int r = 0;
 
-	out->err = calloc(targets->n, sizeof *out->err);
-	for (unsigned i = 0; i < targets->n && out->err && !r; i++) {
-		int code =
-			gp_ask_about(client, "release", targets->pid[i], NULL, NULL, &out->err[i]);
+	o->answer = calloc(env.targets.n, sizeof *o->answer);
+	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
+		pid_t pid = env.targets.pid[i];
+		int code = gp_ask_about(client, "release", pid, NULL, NULL, &o->answer[i]);
 
-		if (!code && is_held(tasks, targets->pid[i]))
-			add(out, targets->pid[i]);
+		if (!code && is_held(tasks, pid))
+			note_released(o, pid, daemon);
+		if (code == -EPERM || code == -EACCES)
+			note_failed(o, pid, &o->answer[i]);
 		if (code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO)
 			r = code;
 	}
 	json_object_put(tasks);
-	return out->err ? r : -ENOMEM;
-}
-
-/* `all`: the tasks of all processes, not only the targets. False: no daemon runs, or it does not
- * answer within 2 s. */
-static bool resume_by_daemon(const struct gp_targets *targets, bool all,
-			     struct daemon_released *out)
-{
-	struct gp_client *client = gp_ask_if_there();
-	int r;
-
-	*out = (struct daemon_released){0};
-	if (!client)
-		return false;
-	gp_client_set_timeout(client, GP_ASK_SHORT_MS);
-	out->daemon = daemon_pid(client);
-	r = all ? ask_release_all(client, out) : ask_release_named(client, targets, out);
-	gp_client_close(client);
-	if (r)
-		fputs("gpreempt: the daemon does not answer; using the undo records instead\n",
-		      stderr);
-	return !r;
-}
-
-static struct {
-	struct gp_targets targets;
-	bool all, json;
-	bool no_daemon;
-} env;
-
-#define OWNER_NS (3 * GP_NS_PER_S) /* for owners to release what they were asked to */
-#define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
-#define PAUSE_US 10000
-
-static const struct gp_option options[] = {
-	{"all", 'a', NULL, "All processes that have queues, with and without an undo record",
-	 .flag = &env.all},
-	{"no-daemon", 0, NULL, "Use the undo records only, also if a daemon runs",
-	 .flag = &env.no_daemon},
-	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
-	{0},
-};
-
-static void check(struct argp_state *state)
-{
-	if (env.all == (env.targets.n > 0))
-		argp_error(state, "give either PIDs or --all");
+	return o->answer ? r : -ENOMEM;
 }
 
 static bool is_target(pid_t pid)
@@ -359,33 +306,28 @@ static struct owner name_owner(pid_t pid, enum gp_owner_state state)
 	return owner;
 }
 
-/* Lets the daemon release what users held, and notes the targets that it refused. */
+/* Lets the daemon release what users held. Holds by the policy stay. */
 static void ask_daemon(struct outcome *o)
 {
-	struct daemon_released released;
+	struct gp_client *client = env.no_daemon ? NULL : gp_ask_if_there();
 	struct owner daemon;
+	int r;
 
-	if (env.no_daemon || !resume_by_daemon(&env.targets, env.all, &released))
+	if (!client)
 		return;
-	o->daemon = released.daemon;
+	gp_client_set_timeout(client, GP_ASK_SHORT_MS);
+	o->daemon = daemon_pid(client);
 	o->foreign_daemon = o->daemon && is_foreign(o->daemon);
-	o->answer = released.err;
 	daemon = name_owner(o->daemon, GP_OWNER_RUNS);
-	for (unsigned i = 0; i < released.n; i++)
-		note_released(o, released.pid[i], &daemon);
-	if (released.others) {
-		struct gp_error err = {0};
-
-		gp_fail(&err, -EPERM,
-			"%u task%s held by other users stay%s held; root can release them",
-			released.others, released.others == 1 ? "" : "s",
-			released.others == 1 ? "s" : "");
-		o->exit = gp_cli_fail(&err);
-	}
-	for (unsigned i = 0; released.err && i < env.targets.n; i++)
-		if (released.err[i].code == -EPERM || released.err[i].code == -EACCES)
-			note_failed(o, env.targets.pid[i], &released.err[i]);
-	free(released.pid);
+	r = (env.all ? ask_release_all : ask_release_named)(client, o, &daemon);
+	gp_client_close(client);
+	if (!r)
+		return;
+	fputs("gpreempt: the daemon does not answer; using the undo records instead\n", stderr);
+	o->daemon = 0;
+	o->foreign_daemon = false;
+	free(o->answer);
+	o->answer = NULL;
 }
 
 /* The daemon's reason for which it could not release the process; NULL: it could, or the daemon
@@ -685,12 +627,11 @@ static void release_unrecorded(struct outcome *o)
 
 static int run(struct gp_error *err)
 {
-	struct outcome outcome = {.json = env.json};
+	struct outcome outcome = {.list = env.json ? json_object_new_array() : NULL};
 	int r = gp_targets_resolve(&env.targets, err);
 
 	if (r)
 		return r;
-	begin_outcome(&outcome);
 	ask_daemon(&outcome);
 	/* Goes on if the records cannot be read: queues can be released without them. */
 	if (replay_records(&outcome, err) && !(err->code == -EACCES && outcome.foreign_daemon))

@@ -4,13 +4,11 @@
  * becomes the command with exec, so signals, files and the exit status are those of the command.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/options.h"
 #include "gpu/backends.h"
 #include "hold/devices.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt set: changes the attributes of running processes, and prints their effect. */
-#include <errno.h>
 
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/lib/options.h"
 
 static struct {
 	struct gp_targets targets;

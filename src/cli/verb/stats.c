@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt stats: GPU time of the tasks in an interval, and what the daemon counted. */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/options.h"
 #include "cli/lib/grid.h"
 
 static struct {

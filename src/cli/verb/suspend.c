@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon. */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/options.h"
-#include "hold/devices.h"
 #include "hold/hold.h"
 
 #define TICK_NS  (100 * GP_NS_PER_MS)

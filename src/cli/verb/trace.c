@@ -9,9 +9,7 @@
 #include "base/table.h"
 #include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/options.h"
 #include "cli/lib/trace_file.h"
 
 struct track_task {
