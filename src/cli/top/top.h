@@ -7,7 +7,6 @@
 #include "cli/top/top_connection.h"
 #include "cli/top/top_snapshot.h"
 #include "cli/top/cells.h"
-#include "cli/top/spark.h"
 #include "hold/devices.h"
 
 /* What the next key does. */

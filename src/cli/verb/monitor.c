@@ -1,20 +1,200 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt monitor: samples the queues of a process and reports how stable they are. */
 #include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/draw/plot.h"
-#include "cli/lib/local_tasks.h"
+#include "cli/draw/chart.h"
 #include "cli/lib/grid.h"
+#include "cli/lib/local_tasks.h"
+#include "cli/lib/options.h"
 #include "cli/lib/out_file.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/queue_counts.h"
+
+struct plot_step {
+	uint64_t at_ns;
+	unsigned value; /* from at_ns to the next step */
+};
+
+struct plot_line {
+	char label[96];
+	unsigned n, capacity;
+	struct plot_step *step; /* owned by the caller */
+};
+
+struct plot {
+	const char *title;
+	const char *unit; /* of the values, as "queues" */
+	uint64_t from_ns, to_ns;
+	unsigned n;
+	const struct plot_line *line;
+};
+
+enum {
+	WIDTH = 900,
+	LEFT = 60,
+	RIGHT = 30,
+	TITLE = 30, /* base line of the title */
+	PLOT = 262, /* height of the area with the lines */
+	BOTTOM = 54,
+	SPREAD_MAX = 6, /* with more lines, equal values are drawn on top of each other */
+	MARKS = 60,     /* marks per line, about */
+	TICKS = 6,
+};
+
+#define SPREAD   2.5  /* pixels between lines with equal values */
+#define HEADROOM 1.08 /* the axis ends above the largest value */
+
+/* Adds a step if the value differs from the last one. 0 or -ENOMEM. */
+static int add_step(struct plot_line *line, uint64_t at_ns, unsigned value)
+{
+	if (line->n && line->step[line->n - 1].value == value)
+		return 0;
+	if (line->n == line->capacity) {
+		unsigned capacity = line->capacity ? 2 * line->capacity : 16;
+		struct plot_step *step = realloc(line->step, capacity * sizeof *step);
+
+		if (!step)
+			return -ENOMEM;
+		line->step = step;
+		line->capacity = capacity;
+	}
+	line->step[line->n++] = (struct plot_step){.at_ns = at_ns, .value = value};
+	return 0;
+}
+
+struct frame {
+	const struct plot *plot;
+	double top, bottom; /* of the area with the lines */
+	double max;         /* largest value */
+	double for_ns;
+};
+
+static struct frame frame_of(const struct plot *plot)
+{
+	struct frame f = {.plot = plot, .max = 1, .for_ns = (double)(plot->to_ns - plot->from_ns)};
+
+	for (unsigned i = 0; i < plot->n; i++)
+		for (unsigned k = 0; k < plot->line[i].n; k++)
+			f.max = fmax(f.max, plot->line[i].step[k].value);
+	f.for_ns = fmax(f.for_ns, 1);
+	return f;
+}
+
+static double x_of(const struct frame *f, uint64_t at_ns)
+{
+	return LEFT + (WIDTH - LEFT - RIGHT) * (double)(at_ns - f->plot->from_ns) / f->for_ns;
+}
+
+static double y_of(const struct frame *f, double value)
+{
+	return f->bottom - PLOT * value / (f->max * HEADROOM);
+}
+
+static struct gp_point point_of(const struct frame *f, uint64_t at_ns, unsigned value,
+				unsigned line)
+{
+	double middle = (f->plot->n - 1) / 2.0;
+	double spread = f->plot->n <= SPREAD_MAX ? SPREAD * (line - middle) : 0;
+
+	return (struct gp_point){x_of(f, at_ns), y_of(f, value) + spread};
+}
+
+static void draw_values(struct gp_draw *d, const struct frame *f)
+{
+	struct gp_font font = gp_font_at(gp_font_plain, GP_ANCHOR_END);
+	double step = fmax(gp_chart_step(f->max, TICKS), 1);
+	char text[32];
+
+	for (unsigned i = 0; i * step <= f->max; i++) {
+		double value = i * step, y = y_of(f, value);
+
+		gp_draw_line(d, LEFT, y, WIDTH - RIGHT, y, &gp_stroke_grid);
+		snprintf(text, sizeof text, "%.0f", value);
+		gp_draw_text(d, LEFT - 8, y + 4, text, &font);
+	}
+	gp_draw_text(d, LEFT, f->top - 4, f->plot->unit, &gp_font_plain);
+}
+
+static void draw_times(struct gp_draw *d, const struct frame *f)
+{
+	struct gp_font font = gp_font_at(gp_font_plain, GP_ANCHOR_MIDDLE);
+	double range_ms = floor(f->for_ns / 1e6);
+	double step_ms = range_ms > 0 ? fmax(gp_chart_step(range_ms, TICKS), 1) : 1;
+	char text[32];
+
+	for (unsigned i = 0; i * step_ms <= range_ms; i++) {
+		double ms = i * step_ms;
+		double x = LEFT + (WIDTH - LEFT - RIGHT) * ms * 1e6 / f->for_ns;
+
+		gp_draw_line(d, x, f->bottom, x, f->bottom + 5, &gp_stroke_axis);
+		snprintf(text, sizeof text, "%g", ms / 1000);
+		gp_draw_text(d, x, f->bottom + 20, text, &font);
+	}
+	gp_draw_line(d, LEFT, f->bottom, WIDTH - RIGHT, f->bottom, &gp_stroke_axis);
+	gp_draw_text(d, (LEFT + WIDTH - RIGHT) / 2.0, f->bottom + 42, "seconds", &font);
+}
+
+static void draw_line(struct gp_draw *d, const struct frame *f, unsigned i)
+{
+	const struct plot_line *line = &f->plot->line[i];
+	struct gp_point *point = calloc(2 * (size_t)line->n + 1, sizeof *point);
+	struct gp_stroke stroke = gp_chart_stroke(i);
+	unsigned n = 0, every = line->n / MARKS + 1;
+
+	for (unsigned k = 0; point && k < line->n; k++) {
+		struct gp_point next = point_of(f, line->step[k].at_ns, line->step[k].value, i);
+
+		if (n) {
+			point[n] = (struct gp_point){next.x, point[n - 1].y};
+			n++;
+		}
+		point[n++] = next;
+	}
+	if (n) {
+		point[n] = (struct gp_point){WIDTH - RIGHT, point[n - 1].y};
+		gp_draw_lines(d, point, n + 1, &stroke);
+	}
+	for (unsigned k = 0; k < n; k += 2 * every)
+		gp_chart_mark(d, point[k].x, point[k].y, i);
+	free(point);
+}
+
+static double draw(struct gp_draw *d, const struct plot *plot)
+{
+	struct gp_legend legend = {LEFT, WIDTH - RIGHT, LEFT, TITLE + 26};
+	struct frame f = frame_of(plot);
+
+	gp_draw_text(d, LEFT, TITLE, plot->title, &gp_font_title);
+	for (unsigned i = 0; i < plot->n; i++)
+		gp_legend_series(&legend, d, i, plot->line[i].label);
+	f.top = legend.y + 28;
+	f.bottom = f.top + PLOT;
+	draw_values(d, &f);
+	draw_times(d, &f);
+	for (unsigned i = 0; d && i < plot->n; i++)
+		draw_line(d, &f, i);
+	return f.bottom + BOTTOM;
+}
+
+/* 0 or -errno. */
+static int draw_plot(FILE *out, const struct plot *plot)
+{
+	struct gp_draw *d = gp_draw_begin(out, GP_DRAW_SVG, WIDTH, draw(NULL, plot));
+
+	if (!d)
+		return -ENOMEM;
+	draw(d, plot);
+	return gp_draw_end(d);
+}
 
 struct samples {
 	const struct gp_devices *devices;
@@ -27,7 +207,7 @@ struct samples {
 		ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process has queues there */
 	/* With --plot: for each series of the counts. */
 	unsigned nlines;
-	struct gp_plot_line *line;
+	struct plot_line *line;
 };
 
 #define IDS_SHOWN 40 /* JSON has all */
@@ -247,14 +427,14 @@ static int open_plot(struct gp_out_file *file, const char *path, struct gp_error
 /* A series that appears later has the value 0 before. */
 static int add_line(struct samples *m)
 {
-	struct gp_plot_line *more = realloc(m->line, (m->nlines + 1) * sizeof *more);
+	struct plot_line *more = realloc(m->line, (m->nlines + 1) * sizeof *more);
 
 	if (!more)
 		return -ENOMEM;
 	m->line = more;
 	more += m->nlines++;
-	*more = (struct gp_plot_line){0};
-	return m->counts.samples > 1 ? gp_plot_add(more, m->begin_ns, 0) : 0;
+	*more = (struct plot_line){0};
+	return m->counts.samples > 1 ? add_step(more, m->begin_ns, 0) : 0;
 }
 
 /* Adds the last sample. 0 or -ENOMEM. */
@@ -265,7 +445,7 @@ static int plot_sample(struct samples *m)
 	while (!r && m->nlines < m->counts.nseries)
 		r = add_line(m);
 	for (unsigned i = 0; !r && i < m->nlines; i++)
-		r = gp_plot_add(&m->line[i], m->last_ns, m->counts.series[i].count.last);
+		r = add_step(&m->line[i], m->last_ns, m->counts.series[i].count.last);
 	return r;
 }
 
@@ -273,12 +453,12 @@ static int write_plot(struct samples *m, pid_t pid, const char *path, struct gp_
 		      struct gp_error *err)
 {
 	char title[96];
-	struct gp_plot plot = {.title = title,
-			       .unit = "queues",
-			       .from_ns = m->begin_ns,
-			       .to_ns = m->last_ns,
-			       .n = m->nlines,
-			       .line = m->line};
+	struct plot plot = {.title = title,
+			    .unit = "queues",
+			    .from_ns = m->begin_ns,
+			    .to_ns = m->last_ns,
+			    .n = m->nlines,
+			    .line = m->line};
 	int r;
 
 	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
@@ -289,7 +469,7 @@ static int write_plot(struct samples *m, pid_t pid, const char *path, struct gp_
 		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
 			 s->device, m->devices->device[s->device].gpu->info.name);
 	}
-	r = gp_plot_svg(file->out, &plot);
+	r = draw_plot(file->out, &plot);
 	if (!r)
 		r = gp_out_keep(file);
 	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
