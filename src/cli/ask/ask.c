@@ -26,12 +26,6 @@ struct gp_client *gp_ask_if_there(void)
 	return r ? NULL : client;
 }
 
-int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
-	   struct json_object **result, struct gp_error *err)
-{
-	return gp_client_call(client, method, params, result, err);
-}
-
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 		 struct json_object *params, struct json_object **result, struct gp_error *err)
 {
@@ -56,7 +50,7 @@ int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err)
 {
 	struct json_object *answer;
-	int r = gp_ask(client, "devices", NULL, &answer, err);
+	int r = gp_client_call(client, "devices", NULL, &answer, err);
 
 	if (r)
 		return r;
@@ -72,16 +66,14 @@ int gp_ask_devices(struct gp_client *client, struct json_object **devices, struc
 	return 0;
 }
 
-static int add_tasks(struct gp_client *client, uint64_t device, pid_t pid,
-		     struct json_object *tasks, struct gp_error *err)
+static int add_tasks(struct gp_client *client, uint64_t device, struct json_object *tasks,
+		     struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object(), *answer;
 	int r;
 
 	gp_field_put(params, "device", device);
-	if (pid)
-		gp_field_put(params, "pid", (uint64_t)pid);
-	r = gp_ask(client, "tasks", params, &answer, err);
+	r = gp_client_call(client, "tasks", params, &answer, err);
 	if (r)
 		return r;
 	for (size_t i = 0; i < gp_field_count(answer, "tasks"); i++)
@@ -91,8 +83,8 @@ static int add_tasks(struct gp_client *client, uint64_t device, pid_t pid,
 	return 0;
 }
 
-int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
-		 struct json_object **tasks, struct gp_error *err)
+int gp_ask_tasks(struct gp_client *client, struct json_object *devices, struct json_object **tasks,
+		 struct gp_error *err)
 {
 	int r = 0;
 
@@ -100,7 +92,7 @@ int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pi
 	for (size_t i = 0; i < json_object_array_length(devices) && !r; i++) {
 		struct json_object *device = json_object_array_get_idx(devices, i);
 
-		r = add_tasks(client, gp_field_number_or(device, "device", i), pid, *tasks, err);
+		r = add_tasks(client, gp_field_number_or(device, "device", i), *tasks, err);
 	}
 	if (r)
 		json_object_put(*tasks);
@@ -410,7 +402,7 @@ static int ask_run_times(struct gp_client *client, struct json_object *devices, 
 {
 	struct json_object *before = NULL;
 	uint64_t begin_ns = gp_monotonic_ns();
-	int r = for_ns ? gp_ask_tasks(client, devices, 0, &before, err) : 0;
+	int r = for_ns ? gp_ask_tasks(client, devices, &before, err) : 0;
 
 	if (r)
 		return r;
@@ -418,7 +410,7 @@ static int ask_run_times(struct gp_client *client, struct json_object *devices, 
 		json_object_array_sort(before, compare);
 		gp_stop_sleep(gp_time_add(begin_ns, for_ns));
 	}
-	r = gp_ask_tasks(client, devices, 0, tasks, err);
+	r = gp_ask_tasks(client, devices, tasks, err);
 	if (!r) {
 		put_shares(devices, *tasks, before, gp_monotonic_ns() - begin_ns);
 		json_object_array_sort(*tasks, compare);
@@ -437,7 +429,7 @@ static int ask_all(struct gp_client *client, uint64_t for_ns, bool counters,
 		return r;
 	r = ask_run_times(client, devices, for_ns, &tasks, err);
 	if (!r && counters) {
-		r = gp_ask(client, "stats", NULL, answer, err);
+		r = gp_client_call(client, "stats", NULL, answer, err);
 	} else if (!r) {
 		*answer = json_object_new_object();
 		json_object_object_add(*answer, "devices", json_object_get(devices));

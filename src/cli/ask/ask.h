@@ -19,10 +19,6 @@
  */
 struct gp_client *gp_ask_if_there(void);
 
-/* A call. Takes `params`, which may be NULL. */
-int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
-	   struct json_object **result, struct gp_error *err);
-
 /*
  * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it.
  * Takes `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
@@ -48,11 +44,11 @@ const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given
 const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given_attrs *given,
 			       char *out, size_t size);
 
-/* All devices, and all tasks (of one process, if `pid` is not 0), each as a JSON array that the
- * caller puts. Asks for one device after the other, which limits the length of an answer. */
+/* All devices, and all tasks, each as a JSON array that the caller puts. Asks for one device after
+ * the other, which limits the length of an answer. */
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);
-int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
-		 struct json_object **tasks, struct gp_error *err);
+int gp_ask_tasks(struct gp_client *client, struct json_object *devices, struct json_object **tasks,
+		 struct gp_error *err);
 
 /*
  * For ps and stats, which also work without a daemon. False: no daemon runs. True: the daemon

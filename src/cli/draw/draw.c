@@ -96,7 +96,7 @@ static struct gp_draw *begin_svg(FILE *out, double width, double height)
 
 	if (!d)
 		return NULL;
-	*d = (struct gp_draw){&ops, out, width, height};
+	*d = (struct gp_draw){&ops, out};
 	errno = 0; /* end() reads it if writing failed */
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "

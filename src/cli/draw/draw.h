@@ -68,7 +68,6 @@ struct gp_draw_ops {
 struct gp_draw {
 	const struct gp_draw_ops *ops;
 	FILE *out; /* not owned */
-	double width, height;
 };
 
 /* Begins a picture with a white background. NULL: no memory, or too large for a PNG. */

@@ -240,14 +240,13 @@ static struct json_object *devices_to_json(const struct gp_devices *devices)
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		const struct gp_gpu *gpu = devices->device[i].gpu;
-		struct json_object *d = json_object_new_object();
+		struct json_object *d = gp_list_object(list);
 
 		gp_field_put(d, "device", i);
 		gp_field_put_text(d, "name", gpu->info.name);
 		gp_field_put_text(d, "backend", gpu->ops->name);
 		if (*gpu->info.bus)
 			gp_field_put_text(d, "bus", gpu->info.bus);
-		json_object_array_add(list, d);
 	}
 	return list;
 }

@@ -94,8 +94,8 @@ uint64_t gp_option_duration(struct argp_state *state, const char *option, const 
 	return ns;
 }
 
-uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
-			  uint64_t min, uint64_t max)
+static uint64_t parse_number(struct argp_state *state, const char *option, const char *text,
+			     uint64_t min, uint64_t max)
 {
 	uint64_t value = 0;
 
@@ -125,13 +125,13 @@ static void take_option(const struct gp_option *o, char *arg, struct argp_state 
 	else if (o->text)
 		*o->text = arg;
 	else if (o->device)
-		*o->device = (int)gp_option_number(state, o->name, arg, 0, GP_DEVICES_MAX - 1);
+		*o->device = (int)parse_number(state, o->name, arg, 0, GP_DEVICES_MAX - 1);
 	else if (o->time_ns)
 		*o->time_ns = parse_time(state, o, arg);
 	else if (o->number)
-		*o->number = gp_option_number(state, o->name, arg, o->min, o->max);
+		*o->number = parse_number(state, o->name, arg, o->min, o->max);
 	else if (o->number32)
-		*o->number32 = (uint32_t)gp_option_number(state, o->name, arg, o->min, o->max);
+		*o->number32 = (uint32_t)parse_number(state, o->name, arg, o->min, o->max);
 	else
 		o->call(state, arg);
 	if (o->given)
@@ -235,9 +235,8 @@ static const char *name_of(int key)
 /* "none" removes an optional attribute; 0 stands for that. */
 static uint32_t permille(struct argp_state *state, int key, const char *arg)
 {
-	return strcmp(arg, "none")
-		       ? (uint32_t)gp_option_number(state, name_of(key), arg, 1, 100) * 10
-		       : 0;
+	return strcmp(arg, "none") ? (uint32_t)parse_number(state, name_of(key), arg, 1, 100) * 10
+				   : 0;
 }
 
 static uint64_t duration(struct argp_state *state, int key, const char *arg)
@@ -263,10 +262,10 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state, struct
 	switch (key) {
 	case 'P':
 		attr->priority =
-			(uint8_t)gp_option_number(state, name_of(key), arg, 0, GP_PRIORITY_MAX);
+			(uint8_t)parse_number(state, name_of(key), arg, 0, GP_PRIORITY_MAX);
 		break;
 	case WEIGHT:
-		attr->weight = (uint32_t)gp_option_number(state, name_of(key), arg, 1, 10000);
+		attr->weight = (uint32_t)parse_number(state, name_of(key), arg, 1, 10000);
 		break;
 	case SHARE: attr->share_permille = permille(state, key, arg); break;
 	case CEILING: attr->ceiling_permille = permille(state, key, arg); break;
@@ -292,7 +291,7 @@ static const char *parse_gang(struct argp_state *state, const char *text)
 	return strcmp(text, "none") ? text : "";
 }
 
-static error_t parse_number(int key, char *arg, struct argp_state *state)
+static error_t parse_attr_number(int key, char *arg, struct argp_state *state)
 {
 	static const unsigned whats[] = {GP_GIVEN_WEIGHT, GP_GIVEN_SHARE, GP_GIVEN_CEILING,
 					 GP_GIVEN_DEADLINE, GP_GIVEN_BUDGET};
@@ -328,7 +327,7 @@ static const struct argp_option words[] = {
 	{"gang", GANG, "NAME", 0, "Hold and release together with other processes of this name", 0},
 	{0},
 };
-static const struct argp numbers = {.options = gp_attr_options, .parser = parse_number};
+static const struct argp numbers = {.options = gp_attr_options, .parser = parse_attr_number};
 static const struct argp_child attr_children[] = {{.argp = &numbers}, {0}};
 
 const struct argp gp_attrs_argp = {

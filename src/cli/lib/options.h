@@ -53,10 +53,9 @@ int gp_targets_resolve(struct gp_targets *t, struct gp_error *err);
 /* The same, and opens all devices. */
 int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_error *err);
 
-/* Parse the value of an option, or end the program with a usage message. */
+/* Parses the value of an option (its name has no dashes), or ends the program with a usage message.
+ */
 uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text);
-uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
-			  uint64_t min, uint64_t max);
 
 /* A list for argp; its keys begin at GP_ATTR_KEY. */
 extern const struct argp_option gp_attr_options[];

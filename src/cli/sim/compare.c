@@ -22,11 +22,6 @@ struct claim {
 	char text[160];
 };
 
-static double min(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 /* How long the task existed, summed over the devices. */
 static double present_ns(const struct gp_report *r, uint32_t task)
 {
@@ -190,7 +185,6 @@ struct gp_compare_lc gp_compare_lc(const struct gp_report *r, unsigned run)
 
 		if (r->scenario->attr[i].class != GP_LATENCY_CRITICAL)
 			continue;
-		lc.any = true;
 		lc.has_response |= t->has_response;
 		lc.has_deadline |= r->scenario->attr[i].deadline_ns != 0;
 		lc.p50_ns = max(lc.p50_ns, t->p50_ns);
@@ -213,7 +207,8 @@ bool gp_compare_be_work(const struct gp_report *r, unsigned run, double *percent
 		done += device_ns(r->scenario, i, r->run[run].task[i].work_ns);
 		alone += device_ns(r->scenario, i, r->run[run].task[i].alone_ns);
 	}
-	alone = min(alone, (double)r->run[run].duration_ns);
+	if (alone > (double)r->run[run].duration_ns)
+		alone = (double)r->run[run].duration_ns;
 	*percent = alone > 0 ? 100 * done / alone : 0;
 	return alone > 0;
 }

@@ -17,7 +17,8 @@ static bool counts(const struct gp_tails *t, uint32_t task)
 	return load != GP_LOAD_CLOSED && load != GP_LOAD_IDLE;
 }
 
-void gp_tails_begin(struct gp_tails *t, const struct gp_scenario *scenario)
+/* Latency-critical tasks count. Without any, all tasks at which requests arrive count. */
+static void begin_tails(struct gp_tails *t, const struct gp_scenario *scenario)
 {
 	*t = (struct gp_tails){.scenario = scenario, .devices = 1};
 	for (uint32_t i = 0; i < scenario->ntasks; i++)
@@ -32,9 +33,8 @@ void gp_tails_begin(struct gp_tails *t, const struct gp_scenario *scenario)
 	}
 }
 
-void gp_tails_watch(void *tails, const struct gp_sim_event *event)
+static void watch_tails(struct gp_tails *t, const struct gp_sim_event *event)
 {
-	struct gp_tails *t = tails;
 	uint64_t took_ns = event->now_ns - event->arrival_ns;
 
 	if (event->device >= t->devices)
@@ -95,7 +95,7 @@ static void watch(void *arg, const struct gp_sim_event *event)
 	if (w->trace)
 		gp_trace_watch(w->trace, event);
 	if (w->tails)
-		gp_tails_watch(w->tails, event);
+		watch_tails(w->tails, event);
 }
 
 static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenario,
@@ -111,7 +111,7 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 	progress->label = runs->label[i];
 	if (w.tails) {
 		w.tails = &runs->tails[i];
-		gp_tails_begin(w.tails, scenario);
+		begin_tails(w.tails, scenario);
 	}
 	if (w.trace)
 		r = gp_trace_begin(w.trace, scenario, runs->label[i]);

@@ -22,12 +22,6 @@ struct gp_tails {
 	uint64_t slow_arrival_ns, slow_end_ns;
 };
 
-/* Latency-critical tasks count. Without any, all tasks at which requests arrive count. */
-void gp_tails_begin(struct gp_tails *tails, const struct gp_scenario *scenario);
-
-/* A gp_sim_watch; arg is the tails. */
-void gp_tails_watch(void *tails, const struct gp_sim_event *event);
-
 #define GP_RUNS_MAX 32
 
 struct gp_runs {

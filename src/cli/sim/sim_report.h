@@ -43,7 +43,7 @@ void gp_compare_to_json(struct json_object *o, const struct gp_report *report, u
 
 /* All latency-critical tasks of a run: the largest value of each percentile, the sum of counts. */
 struct gp_compare_lc {
-	bool any, has_response, has_deadline;
+	bool has_response, has_deadline;
 	uint64_t p50_ns, p99_ns, p999_ns;
 	uint64_t left, missed;
 };

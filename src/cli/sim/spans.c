@@ -220,13 +220,3 @@ void gp_trace_end(struct gp_trace *t)
 	free(t->named);
 	t->named = NULL;
 }
-
-int gp_trace_close(struct gp_trace *t, struct gp_error *err)
-{
-	return gp_trace_file_close(&t->file, err);
-}
-
-void gp_trace_drop(struct gp_trace *t)
-{
-	gp_trace_file_drop(&t->file);
-}

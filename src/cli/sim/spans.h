@@ -71,7 +71,8 @@ struct gp_trace {
 	bool *named;     /* owned, per task: its thread has a name in the trace */
 };
 
-/* Writes only spans from `from_ns` to `to_ns`. 0, or -errno and a message. */
+/* Writes only spans from `from_ns` to `to_ns`. 0, or -errno and a message. The caller closes or
+ * drops trace->file. */
 int gp_trace_open(struct gp_trace *trace, const char *path, uint64_t from_ns, uint64_t to_ns,
 		  struct gp_error *err);
 
@@ -83,9 +84,5 @@ int gp_trace_begin(struct gp_trace *trace, const struct gp_scenario *scenario, c
 void gp_trace_watch(void *trace, const struct gp_sim_event *event);
 
 void gp_trace_end(struct gp_trace *trace);
-
-/* Closes the file; gp_trace_drop removes it instead. 0, or -errno and a message. */
-int gp_trace_close(struct gp_trace *trace, struct gp_error *err);
-void gp_trace_drop(struct gp_trace *trace);
 
 #endif

@@ -196,19 +196,11 @@ static struct gp_sweep_point *add_point(struct gp_sweep_result *result)
 static void fill_point(struct gp_sweep_point *p, const struct gp_report *report, unsigned i)
 {
 	const struct gp_run *run = &report->run[i];
-	struct gp_compare_lc lc;
 
 	p->ran = !gp_report_cannot(report, i);
 	if (!p->ran)
 		return;
-	lc = gp_compare_lc(report, i);
-	p->has_response = lc.has_response;
-	p->has_deadline = lc.has_deadline;
-	p->lc_p50_ns = lc.p50_ns;
-	p->lc_p99_ns = lc.p99_ns;
-	p->lc_p999_ns = lc.p999_ns;
-	p->lc_left = lc.left;
-	p->lc_missed = lc.missed;
+	p->lc = gp_compare_lc(report, i);
 	p->ejected = run->ejections != 0;
 	p->has_be = gp_compare_be_work(report, i, &p->be_work);
 	p->switch_pct = 100 * (double)run->device.switch_ns / (double)run->duration_ns;
@@ -320,11 +312,11 @@ static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
 {
 	gp_grid_text(grid, p->value[0] ? p->value : NULL);
 	gp_grid_text(grid, r->series[p->series]);
-	add_time(grid, p->has_response, p->lc_p50_ns);
-	add_time(grid, p->has_response, p->lc_p99_ns);
-	add_time(grid, p->has_response, p->lc_p999_ns);
-	gp_grid_cell_if(grid, p->has_response, "%llu", (unsigned long long)p->lc_left);
-	gp_grid_cell_if(grid, p->has_deadline, "%llu", (unsigned long long)p->lc_missed);
+	add_time(grid, p->lc.has_response, p->lc.p50_ns);
+	add_time(grid, p->lc.has_response, p->lc.p99_ns);
+	add_time(grid, p->lc.has_response, p->lc.p999_ns);
+	gp_grid_cell_if(grid, p->lc.has_response, "%llu", (unsigned long long)p->lc.left);
+	gp_grid_cell_if(grid, p->lc.has_deadline, "%llu", (unsigned long long)p->lc.missed);
 	gp_grid_cell_if(grid, p->has_be, "%.1f", p->be_work);
 	gp_grid_cell_if(grid, p->ran, "%.1f", p->switch_pct);
 	gp_grid_text(grid, !p->ran ? "cannot run" : p->ejected ? "ejected" : NULL);

@@ -29,10 +29,8 @@ int gp_sweep_parse(struct gp_sweep *sweep, const char *text, struct gp_error *er
 struct gp_sweep_point {
 	char value[32]; /* "": the policy of this run does not depend on the swept value */
 	unsigned series;
-	bool ran, has_response, has_deadline, has_be;
-	bool ejected;
-	uint64_t lc_p50_ns, lc_p99_ns, lc_p999_ns;
-	uint64_t lc_left, lc_missed;
+	bool ran, ejected, has_be;
+	struct gp_compare_lc lc;
 	double be_work, switch_pct;
 };
 

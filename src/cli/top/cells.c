@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols)
 {
@@ -34,18 +35,13 @@ void gp_cells_free(struct gp_cells *cells)
 static uint32_t next_character(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
-	unsigned n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	unsigned n = gp_utf8_length(*text);
 	uint32_t c = n > 1 ? p[0] & (0xffu >> (n + 1)) : p[0];
 
-	for (unsigned i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			n = 0;
-			break;
-		}
-		c = c << 6 | (p[i] & 0x3fu);
-	}
 	*text += n ? n : 1;
-	return n && c <= 0x10ffff ? c : 0xfffd;
+	for (unsigned i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3fu);
+	return n ? c : 0xfffd;
 }
 
 /* The character to show for `c` and its number of columns: 0 for a combining character. */

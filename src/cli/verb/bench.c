@@ -150,23 +150,19 @@ static void print_bars(FILE *out, const char *title, const struct gp_hist *ns)
 }
 
 /* [{"from_us":256,"to_us":512,"count":7},...]. The caller puts it. */
-static struct json_object *bars_to_json(const struct gp_hist *ns)
+static void add_bars(struct json_object *list, const struct gp_hist *ns)
 {
-	struct json_object *list = json_object_new_array();
 	struct bars b = gather(ns);
 
 	for (unsigned i = b.first; i <= b.last && ns->count; i++) {
-		struct json_object *bar;
+		struct json_object *bar = b.count[i] ? gp_list_object(list) : NULL;
 
-		if (!b.count[i])
+		if (!bar)
 			continue;
-		bar = json_object_new_object();
 		gp_field_put(bar, "from_us", from_us(i));
 		gp_field_put(bar, "to_us", from_us(i + 1));
 		gp_field_put(bar, "count", b.count[i]);
-		json_object_array_add(list, bar);
 	}
-	return list;
 }
 
 #define OPENS          20
@@ -464,65 +460,58 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 /* Absent where nothing was measured. */
 static void add_times(struct json_object *into, const char *key, const struct gp_hist *h)
 {
-	struct json_object *o;
+	struct json_object *o = h->count ? gp_field_put_object(into, key) : NULL;
 
-	if (!h->count)
+	if (!o)
 		return;
-	o = json_object_new_object();
-	gp_field_put_decimal(o, "min", (double)h->min / 1e3, 1);
-	gp_field_put_decimal(o, "average", (double)gp_hist_mean(h) / 1e3, 1);
-	gp_field_put_decimal(o, "p50", (double)gp_hist_quantile(h, 500000) / 1e3, 1);
-	gp_field_put_decimal(o, "p99", (double)gp_hist_quantile(h, 990000) / 1e3, 1);
-	gp_field_put_decimal(o, "max", (double)h->max / 1e3, 1);
-	json_object_object_add(into, key, o);
+	gp_field_put_us(o, "min", h->min);
+	gp_field_put_us(o, "average", gp_hist_mean(h));
+	gp_field_put_us(o, "p50", gp_hist_quantile(h, 500000));
+	gp_field_put_us(o, "p99", gp_hist_quantile(h, 990000));
+	gp_field_put_us(o, "max", h->max);
 }
 
 static void add_side(struct json_object *into, const char *key, const struct side *s)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_field_put_object(into, key);
 
 	gp_field_put(o, "tried", s->tried);
 	gp_field_put(o, "done", s->done);
 	add_times(o, "answer_us", &s->took);
 	add_times(o, "effect_us", &s->effect);
-	json_object_object_add(o, "answer_histogram", bars_to_json(&s->took));
+	add_bars(gp_field_put_list(o, "answer_histogram"), &s->took);
 	if (s->first.code)
 		gp_field_put_text(o, "error", s->first.text);
-	json_object_object_add(into, key, o);
 }
 
 static void add_command(struct json_object *into, const char *key, const struct online_run *run)
 {
-	struct json_object *o;
+	struct json_object *o = run->done ? gp_field_put_object(into, key) : NULL;
 
-	if (!run->done)
+	if (!o)
 		return;
-	o = json_object_new_object();
-	gp_field_put_decimal(o, "took_us", (double)run->took_ns / 1e3, 1);
+	gp_field_put_us(o, "took_us", run->took_ns);
 	json_object_object_add(o, "exit", json_object_new_int(run->status));
-	json_object_object_add(into, key, o);
 }
 
 static void json_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
-	struct json_object *o = json_object_new_object(), *devices = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *part;
 	char text[512];
 
 	gp_field_put(o, "pid", (uint64_t)ref->seen.pid);
 	gp_field_put_text(o, "name", ref->seen.name);
+	part = gp_field_put_list(o, "devices");
 	for (unsigned i = 0; i < n; i++)
-		json_object_array_add(devices, json_object_new_string(ref[i].gpu->info.name));
-	json_object_object_add(o, "devices", devices);
+		json_object_array_add(part, json_object_new_string(ref[i].gpu->info.name));
 	add_side(o, "hold", &b->hold);
 	add_side(o, "release", &b->release);
 	add_times(o, "open_us", &b->open);
 	add_times(o, "find_us", &b->find);
 	if (env.online) {
-		struct json_object *online = json_object_new_object();
-
-		add_command(online, "held", &b->online.alone);
-		add_command(online, "not_held", &b->online.beside);
-		json_object_object_add(o, "online", online);
+		part = gp_field_put_object(o, "online");
+		add_command(part, "held", &b->online.alone);
+		add_command(part, "not_held", &b->online.beside);
 	}
 	write_advice(b, text, sizeof text);
 	gp_field_put_text(o, "advice", text);

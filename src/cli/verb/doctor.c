@@ -74,16 +74,15 @@ static void print_finding(const struct report *r, const struct gp_finding *f)
 	print_text(f->advice, INDENT + 3);
 }
 
-static struct json_object *finding_to_json(const struct gp_finding *f)
+static void add_finding(struct json_object *list, const struct gp_finding *f)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_list_object(list);
 
 	gp_field_put_text(o, "level", level_names[f->level]);
 	gp_field_put_text(o, "subject", f->subject);
 	gp_field_put_text(o, "text", f->text);
 	if (f->advice)
 		gp_field_put_text(o, "advice", f->advice);
-	return o;
 }
 
 static void take_finding(void *arg, const struct gp_finding *f)
@@ -103,7 +102,7 @@ static void take_finding(void *arg, const struct gp_finding *f)
 			snprintf(r->todo, sizeof r->todo, "%s", f->advice ? f->advice : f->text);
 	}
 	if (env.json)
-		json_object_array_add(r->findings, finding_to_json(f));
+		add_finding(r->findings, f);
 	else
 		print_finding(r, f);
 }
@@ -284,11 +283,10 @@ static unsigned examine(struct report *r, const struct gp_devices *devices,
 	gp_backend_doctor(ops, take_finding, r);
 	ready = r->missing ? 0 : ready_devices(devices, ops);
 	if (backends) {
-		o = json_object_new_object();
+		o = gp_list_object(backends);
 		gp_field_put_text(o, "name", ops->name);
 		json_object_object_add(o, "findings", r->findings);
 		gp_field_put(o, "ready", ready);
-		json_object_array_add(backends, o);
 	}
 	return ready;
 }

@@ -137,7 +137,7 @@ static int subscribe(struct gp_client *client, struct gp_error *err)
 
 	if (env.kinds)
 		json_object_object_add(params, "events", env.kinds);
-	return gp_ask(client, "subscribe", params, NULL, err);
+	return gp_client_call(client, "subscribe", params, NULL, err);
 }
 
 /* Prints all pending events. 0, or -errno: the daemon has ended. */

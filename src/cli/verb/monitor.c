@@ -329,10 +329,10 @@ static void add_count(struct json_object *o, const struct samples *m,
 	gp_field_put_decimal(o, "average", gp_queue_counts_average(&m->counts, n), 2);
 }
 
-static struct json_object *series_to_json(const struct samples *m,
-					  const struct gp_queue_counts_series *s)
+static void add_series(struct json_object *list, const struct samples *m,
+		       const struct gp_queue_counts_series *s)
 {
-	struct json_object *o = json_object_new_object(), *slices = json_object_new_array();
+	struct json_object *o = gp_list_object(list), *slices;
 
 	gp_field_put(o, "device", s->device);
 	gp_field_put_text(o, "type", s->type);
@@ -340,28 +340,26 @@ static struct json_object *series_to_json(const struct samples *m,
 	gp_field_put_decimal(o, "of_all_pct", percent_of_all(m, s), 1);
 	gp_field_put(o, "came", s->count.came);
 	gp_field_put(o, "went", s->count.went);
+	slices = gp_field_put_list(o, "slices_us");
 	for (unsigned i = 0; i < s->nslices; i++)
 		json_object_array_add(slices, json_object_new_uint64(s->slice_us[i]));
-	json_object_object_add(o, "slices_us", slices);
-	return o;
 }
 
-static struct json_object *id_to_json(const struct gp_queue_counts_queue *k)
+static void add_id(struct json_object *list, const struct gp_queue_counts_queue *k)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_list_object(list);
 
 	gp_field_put(o, "device", k->device);
 	gp_field_put(o, "id", k->queue.id);
 	gp_field_put_text(o, "type", k->queue.type);
 	gp_field_put_known(o, "serial", k->queue.serial);
 	gp_field_put(o, "seen", k->samples);
-	return o;
 }
 
-static struct json_object *device_to_json(const struct samples *m, unsigned i)
+static void add_device(struct json_object *list, const struct samples *m, unsigned i)
 {
 	const struct gp_share *share = &m->share[i];
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_list_object(list);
 
 	gp_field_put(o, "device", i);
 	gp_field_put_text(o, "name", m->ref[i].gpu->info.name);
@@ -370,30 +368,26 @@ static struct json_object *device_to_json(const struct samples *m, unsigned i)
 		gp_field_put_text(o, "run_source",
 				  share->source == GP_RUN_GRANTED ? "granted" : "measured");
 	}
-	return o;
 }
 
 static void print_json(const struct samples *m, pid_t pid)
 {
-	struct json_object *o = json_object_new_object(), *total = json_object_new_object(),
-			   *queues = json_object_new_array(), *ids = json_object_new_array(),
-			   *devices = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *list;
 
 	gp_field_put(o, "pid", (uint64_t)pid);
 	gp_field_put_text(o, "name", m->name);
 	gp_field_put(o, "samples", m->counts.samples);
-	add_count(total, m, &m->counts.all);
-	json_object_object_add(o, "total", total);
+	add_count(gp_field_put_object(o, "total"), m, &m->counts.all);
+	list = gp_field_put_list(o, "queues");
 	for (unsigned i = 0; i < m->counts.nseries; i++)
-		json_object_array_add(queues, series_to_json(m, &m->counts.series[i]));
+		add_series(list, m, &m->counts.series[i]);
+	list = gp_field_put_list(o, "ids");
 	for (unsigned i = 0; i < m->counts.nqueues; i++)
-		json_object_array_add(ids, id_to_json(&m->counts.queue[i]));
+		add_id(list, &m->counts.queue[i]);
+	list = gp_field_put_list(o, "devices");
 	for (unsigned i = 0; i < m->devices->n; i++)
 		if (m->ref[i].gpu)
-			json_object_array_add(devices, device_to_json(m, i));
-	json_object_object_add(o, "queues", queues);
-	json_object_object_add(o, "ids", ids);
-	json_object_object_add(o, "devices", devices);
+			add_device(list, m, i);
 	gp_field_put_bool(o, "stable", gp_queue_counts_is_stable(&m->counts));
 	gp_field_put_bool(o, "ended", m->ended);
 	gp_field_put_text(o, "advice", advice(m));

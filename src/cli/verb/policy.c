@@ -91,7 +91,7 @@ static void show_policy(void)
 	struct gp_client *client = gp_ask_if_there();
 	struct json_object *answer = NULL;
 
-	if (client && !gp_ask(client, "policy", NULL, &answer, NULL)) {
+	if (client && !gp_client_call(client, "policy", NULL, &answer, NULL)) {
 		putchar('\n');
 		print_choice(answer);
 		print_devices(client);
@@ -110,7 +110,7 @@ static int ask_policies(char name[][POLICY_SIZE], unsigned max)
 	struct json_object *answer = NULL, *devices;
 	int n = -1;
 
-	if (client && !gp_ask(client, "policy", NULL, &answer, NULL)) {
+	if (client && !gp_client_call(client, "policy", NULL, &answer, NULL)) {
 		devices = gp_field(answer, "devices");
 		for (n = 0; json_object_is_type(devices, json_type_array) && n < (int)max &&
 			    (size_t)n < json_object_array_length(devices);
@@ -140,7 +140,7 @@ static int set_policy(const char *text, int device, bool json, struct gp_error *
 	if (r)
 		json_object_put(params);
 	else
-		r = gp_ask(client, "policy", params, &answer, err);
+		r = gp_client_call(client, "policy", params, &answer, err);
 	if (!r && json)
 		gp_print_json(answer);
 	else if (!r)
@@ -220,29 +220,25 @@ struct in_force {
 	char policy[GP_DEVICES_MAX][POLICY_SIZE];
 };
 
-static struct json_object *policy_to_json(const struct gp_policy_ops *p, const struct in_force *f)
+static void add_policy(struct json_object *all, const struct gp_policy_ops *p,
+		       const struct in_force *f)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array(),
-			   *attributes = json_object_new_array();
+	struct json_object *o = gp_list_object(all), *list;
 
 	gp_field_put_text(o, "name", p->name);
 	gp_field_put_text(o, "summary", p->summary);
+	list = gp_field_put_list(o, "attributes");
 	for (unsigned i = 0; gp_attr_use_names[i]; i++)
 		if (p->uses & 1u << i)
-			json_object_array_add(attributes,
-					      json_object_new_string(gp_attr_use_names[i]));
-	json_object_object_add(o, "attributes", attributes);
-	if (f->ndevices >= 0) {
-		struct json_object *devices = json_object_new_array();
-
-		for (int i = 0; i < f->ndevices; i++)
-			if (!strcmp(f->policy[i], p->name))
-				json_object_array_add(devices, json_object_new_int(i));
-		json_object_object_add(o, "in_force", devices);
-	}
+			json_object_array_add(list, json_object_new_string(gp_attr_use_names[i]));
+	list = f->ndevices >= 0 ? gp_field_put_list(o, "in_force") : NULL;
+	for (int i = 0; i < f->ndevices; i++)
+		if (!strcmp(f->policy[i], p->name))
+			json_object_array_add(list, json_object_new_int(i));
+	list = gp_field_put_list(o, "parameters");
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
-		struct json_object *param = json_object_new_object();
+		struct json_object *param = gp_list_object(list);
 
 		gp_field_put_text(param, "name", q->name);
 		json_object_object_add(param, "default", json_object_new_int64(q->def));
@@ -250,10 +246,7 @@ static struct json_object *policy_to_json(const struct gp_policy_ops *p, const s
 		json_object_object_add(param, "max", json_object_new_int64(q->max));
 		gp_field_put_text(param, "unit", q->unit);
 		gp_field_put_text(param, "summary", q->summary);
-		json_object_array_add(list, param);
 	}
-	json_object_object_add(o, "parameters", list);
-	return o;
 }
 
 static void list_json(void)
@@ -263,7 +256,7 @@ static void list_json(void)
 
 	f.ndevices = ask_policies(f.policy, GP_DEVICES_MAX);
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
-		json_object_array_add(all, policy_to_json(*p, &f));
+		add_policy(all, *p, &f);
 	gp_print_json_once(all);
 }
 

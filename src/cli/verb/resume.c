@@ -167,7 +167,7 @@ static pid_t daemon_pid(struct gp_client *client)
 	struct json_object *answer = NULL;
 	pid_t pid;
 
-	gp_ask(client, "stats", NULL, &answer, NULL);
+	gp_client_call(client, "stats", NULL, &answer, NULL);
 	pid = (pid_t)gp_field_number_or(gp_field(answer, "daemon"), "pid", 0);
 	json_object_put(answer);
 	return pid;
@@ -181,7 +181,7 @@ static struct json_object *ask_tasks(struct gp_client *client)
 
 	if (r)
 		return NULL;
-	r = gp_ask_tasks(client, devices, 0, &tasks, NULL);
+	r = gp_ask_tasks(client, devices, &tasks, NULL);
 	json_object_put(devices);
 	return r ? NULL : tasks;
 }
@@ -202,7 +202,7 @@ static bool is_still_held(struct json_object *tasks, struct json_object *task)
 static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon)
 {
 	struct json_object *before = ask_tasks(client);
-	int r = gp_ask(client, "release_all", NULL, NULL, NULL);
+	int r = gp_client_call(client, "release_all", NULL, NULL, NULL);
 	struct json_object *after = r ? NULL : ask_tasks(client);
 	struct gp_error err = {0};
 	unsigned others = 0;

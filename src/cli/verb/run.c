@@ -145,7 +145,7 @@ static int register_self(struct gp_error *err)
 	json_object_object_add(target, "self", json_object_new_boolean(true));
 	json_object_object_add(params, "inherit", json_object_new_boolean(true));
 	gp_ask_put_attrs(params, &env.given);
-	r = gp_ask(client, "set", params, &answer, err);
+	r = gp_client_call(client, "set", params, &answer, err);
 	gp_client_close(client);
 	if (!r && env.json)
 		print_json(gp_field(answer, "attr"));

@@ -100,13 +100,6 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	return slot;
 }
 
-/* The keeper releases the tasks if this thread hangs or is frozen. */
-static void send_heartbeat(const struct scheduled *s, uint64_t now_ns)
-{
-	for (unsigned i = 0; i < s->nslots; i++)
-		gp_undo_record_heartbeat(s->undo, (unsigned)s->slot[i], now_ns);
-}
-
 /* Whether another process asks for the release of a task: then all tasks are released. */
 static bool is_resumed(const struct scheduled *s)
 {
@@ -191,7 +184,9 @@ static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct scheduled *s = arg;
 
-	send_heartbeat(s, now_ns);
+	/* The keeper releases the tasks if this thread hangs or is frozen. */
+	for (unsigned i = 0; i < s->nslots; i++)
+		gp_undo_record_heartbeat(s->undo, (unsigned)s->slot[i], now_ns);
 	if (is_resumed(s))
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)

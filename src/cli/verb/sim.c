@@ -201,9 +201,9 @@ static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 	if (!r)
 		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
 	if (r)
-		gp_trace_drop(&trace);
+		gp_trace_file_drop(&trace.file);
 	else
-		r = gp_trace_close(&trace, err);
+		r = gp_trace_file_close(&trace.file, err);
 	if (!r && env.plot)
 		r = draw(plot.out, scenario, err);
 	return close_plot(&plot, r, err);

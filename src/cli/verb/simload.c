@@ -420,21 +420,14 @@ static double rate(const struct result *r)
 	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
 }
 
-static void add_time(struct json_object *o, const char *prefix, const char *key, uint64_t ns)
-{
-	char name[32];
-
-	snprintf(name, sizeof name, "%s%s", prefix, key);
-	gp_field_put_decimal(o, name, (double)ns / 1e3, 1);
-}
-
-static void add_times(struct json_object *o, const char *prefix, const struct gp_hist *h)
+/* The keys of times on the device have a prefix. */
+static void add_times(struct json_object *o, bool device, const struct gp_hist *h)
 {
 	if (!h->count)
 		return;
-	add_time(o, prefix, "p50_us", gp_hist_quantile(h, 500000));
-	add_time(o, prefix, "p99_us", gp_hist_quantile(h, 990000));
-	add_time(o, prefix, "max_us", h->max);
+	gp_field_put_us(o, device ? "device_p50_us" : "p50_us", gp_hist_quantile(h, 500000));
+	gp_field_put_us(o, device ? "device_p99_us" : "p99_us", gp_hist_quantile(h, 990000));
+	gp_field_put_us(o, device ? "device_max_us" : "max_us", h->max);
 }
 
 static void print_json(const struct result *r)
@@ -449,8 +442,8 @@ static void print_json(const struct result *r)
 	gp_field_put(o, "wrong", r->wrong);
 	gp_field_put_decimal(o, "seconds", (double)r->took_ns / 1e9, 3);
 	gp_field_put_decimal(o, "per_second", rate(r), 3);
-	add_times(o, "", &r->response_ns);
-	add_times(o, "device_", &r->device_ns);
+	add_times(o, false, &r->response_ns);
+	add_times(o, true, &r->device_ns);
 	gp_field_put_text(o, "checksum", checksum);
 	gp_print_json_once(o);
 }

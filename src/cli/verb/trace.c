@@ -306,7 +306,7 @@ static int take_events(struct gp_client *client, struct tracks *tracks, struct g
 static int take_sample(struct gp_client *client, struct tracks *tracks, struct gp_error *err)
 {
 	struct json_object *tasks;
-	int r = gp_ask_tasks(client, tracks->devices, 0, &tasks, err);
+	int r = gp_ask_tasks(client, tracks->devices, &tasks, err);
 
 	if (r)
 		return r;
@@ -404,7 +404,7 @@ static int run(struct gp_error *err)
 	r = gp_client_connect(NULL, &client, err);
 	begin_ns = gp_monotonic_ns(); /* no recorded event is earlier */
 	if (!r)
-		r = gp_ask(client, "subscribe", NULL, NULL, err);
+		r = gp_client_call(client, "subscribe", NULL, NULL, err);
 	if (!r)
 		r = gp_ask_devices(client, &devices, err);
 	if (!r)
