@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt bench: measures the time and the success rate of holding and releasing a process. */
+/*
+ * gpreempt bench: measures the time and the success rate of holding and releasing a process.
+ *
+ * In this file: the command of --online; histograms; the options; the measurements; the report.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

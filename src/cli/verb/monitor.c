@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt monitor: samples the queues of a process and reports how stable they are. */
+/*
+ * gpreempt monitor: samples the queues of a process and reports how stable they are.
+ *
+ * In this file: the chart of --plot; the report as text and JSON; the options; the sampling.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt resume: releases held processes, whichever process held them, also if that one died. */
+/*
+ * gpreempt resume: releases held processes, whichever process held them, also if that one died.
+ *
+ * In this file: the results; what the daemon releases; the replay of undo records; the release of
+ * queues without a record.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

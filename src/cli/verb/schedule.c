@@ -2,6 +2,9 @@
 /*
  * gpreempt schedule: schedules running processes in the foreground, without a daemon. At the end
  * all of them are put back as they were.
+ *
+ * In this file: one device with the thread that drives its engine; the counters at the end; the
+ * options; all devices from the beginning to the end.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon. */
+/*
+ * gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon.
+ *
+ * In this file: the options; the output; the choice of tasks; the hold by the daemon; the hold by
+ * this program.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt trace: records a timeline of the daemon's tasks, for Perfetto. */
+/*
+ * gpreempt trace: records a timeline of the daemon's tasks, for Perfetto. Samples of all tasks give
+ * the state and the GPU time between samples; events give the exact times of holds and releases.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
