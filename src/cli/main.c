@@ -7,8 +7,19 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/lib/options.h"
 #include "build_config.h"
 #include "gpu/backends.h"
+
+#if !GP_HAVE_DAEMON
+static int refuse_top(struct gp_error *err)
+{
+	return gp_fail(err, -ENOTSUP,
+		       "top is not in this build; configure it with -DGPREEMPT_DAEMON=ON");
+}
+
+const struct gp_verb gp_verb_top = {"top", "not in this build", .run = refuse_top};
+#endif
 
 /* clang-format off */
 static const struct gp_verb *const verbs[] = {
@@ -62,6 +73,7 @@ static int run_verb(int argc, char **argv)
 	const struct gp_verb *verb = find_verb(argv[0]);
 	struct gp_error err = {0};
 	char name[64];
+	int r;
 
 	if (!verb) {
 		fprintf(stderr, "gpreempt: there is no verb '%s'; see gpreempt --help\n", argv[0]);
@@ -73,13 +85,14 @@ static int run_verb(int argc, char **argv)
 	snprintf(name, sizeof name, "gpreempt %s", verb->name);
 	argv[0] = name;
 	program_invocation_name = name;
-	return verb->run(argc, argv);
+	gp_options_parse(verb, argc, argv);
+	r = verb->run(&err);
+	return r < 0 ? gp_cli_fail(&err) : r;
 }
 
 int main(int argc, char **argv)
 {
 	atexit(gp_cli_check_output);
-	argp_err_exit_status = GP_EXIT_USAGE;
 	gp_log_set_level(GP_LOG_ERROR); /* verbs print their own messages */
 	if (argc < 2) {
 		print_help(stderr);

@@ -139,5 +139,5 @@ expect 2 '*--from and --for need --plot or --trace*' 'a window of nothing' "$GPR
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s
 exits 2 'gpreempt: --from 30.0 s is after the end of the scenario at 30.0 s' 'behind the end'
 expect 2 'gpreempt: --for must be longer than 0' 'empty window' "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
-expect 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time' "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
+expect 2 "*--for takes a time such as 500ms, 10s or 2m, not 'long'*" 'no time' "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
 finish

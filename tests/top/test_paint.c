@@ -26,12 +26,12 @@ static int begin(void **state)
 	t[0].wait_p50_ns = 127 * GP_NS_PER_US;
 	t[0].wait_p99_ns = 1360 * GP_NS_PER_US;
 	t[0].preemptions_per_s = 12;
-	t[1].state = GP_TOP_HELD;
+	t[1].state = GP_TASK_HELD;
 	t[1].share = t[1].recent_share = 0.1;
-	t[2].state = GP_TOP_SUSPENDED;
+	t[2].state = GP_TASK_SUSPENDED;
 	t[2].share = t[2].recent_share = 0;
 	t[2].run_granted = true;
-	t[3].state = GP_TOP_STATE_UNKNOWN;
+	t[3].state = GP_TASK_UNKNOWN;
 	t[3].class = GP_UNMANAGED;
 	*t[3].user = 0;
 	top->link.snapshot.device[0].busy = 0.974;

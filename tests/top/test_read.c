@@ -43,7 +43,7 @@ TEST(a_whole_answer_is_read)
 	assert_int_equal(t->pid, 42);
 	assert_int_equal(t->class, GP_LATENCY_CRITICAL);
 	assert_int_equal(t->priority, 15);
-	assert_int_equal(t->state, GP_TOP_WAITING);
+	assert_int_equal(t->state, GP_TASK_WAITING);
 	assert_int_equal(t->at_ns, 12);
 	assert_true(t->run_known && t->run_granted && t->waits_known && t->refused);
 	assert_int_equal(t->wait_p99_ns, 4);
@@ -51,7 +51,7 @@ TEST(a_whole_answer_is_read)
 	assert_false(t->run_known || t->waits_known || t->refused);
 	assert_int_equal(t->at_ns, 99);
 	assert_int_equal(t->class, GP_UNMANAGED);
-	assert_int_equal(t->state, GP_TOP_STATE_UNKNOWN);
+	assert_int_equal(t->state, GP_TASK_UNKNOWN);
 	assert_true(t->share < 0);
 	json_object_put(stats);
 	json_object_put(tasks);
@@ -76,11 +76,15 @@ TEST(a_policy_that_was_chosen_afterwards_is_not_ejected)
 
 TEST(all_states_are_known_by_their_words)
 {
-	static const char *const words[] = {"running",   "active", "waiting", "held",
-					    "suspended", "idle",   "unknown"};
+	static const char *const words[] = {
+		[GP_TASK_RUNNING] = "running", [GP_TASK_ACTIVE] = "active",
+		[GP_TASK_WAITING] = "waiting", [GP_TASK_HELD] = "held",
+		[GP_TASK_IDLE] = "idle",       [GP_TASK_SUSPENDED] = "suspended",
+		[GP_TASK_UNKNOWN] = "unknown",
+	};
 	char text[128];
 
-	for (unsigned i = 0; i < 7; i++) {
+	for (unsigned i = 0; i < GP_TASK_STATES; i++) {
 		struct gp_top_snapshot snapshot = {0};
 		struct json_object *o;
 

@@ -68,7 +68,7 @@ TEST_WITH(every_column_can_be_sorted_by, NULL, clear)
 		strcpy(t->name, "a");
 		t->class = GP_LATENCY_CRITICAL;
 		t->priority = 3;
-		snapshot.task[0].state = snapshot.task[2].state = GP_TOP_IDLE;
+		snapshot.task[0].state = snapshot.task[2].state = GP_TASK_IDLE;
 		t->waits_known = snapshot.task[0].waits_known = true;
 		t->wait_p50_ns = t->wait_p99_ns = 7;
 		t->preemptions_per_s = 0.5;

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "cli/lib/attrs.h"
+#include "cli/lib/options.h"
 #include "cli/lib/fields.h"
 #include "rpc/client.h"
 
@@ -18,10 +18,6 @@
  * then reported on standard error. The caller closes the client.
  */
 struct gp_client *gp_ask_if_there(void);
-
-/* A call. Takes `params`, which may be NULL. */
-int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
-	   struct json_object **result, struct gp_error *err);
 
 /*
  * A call about a process. Pid and start time name it, so a reused pid cannot be confused with it.
@@ -48,10 +44,19 @@ const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given
 const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given_attrs *given,
 			       char *out, size_t size);
 
-/* All devices, and all tasks (of one process, if `pid` is not 0), each as a JSON array that the
- * caller puts. Asks for one device after the other, which limits the length of an answer. */
+/* All devices, and all tasks, each as a JSON array that the caller puts. Asks for one device after
+ * the other, which limits the length of an answer. */
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);
-int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
-		 struct json_object **tasks, struct gp_error *err);
+int gp_ask_tasks(struct gp_client *client, struct json_object *devices, struct json_object **tasks,
+		 struct gp_error *err);
+
+/*
+ * For ps and stats, which also work without a daemon. False: no daemon runs. True: the daemon
+ * answered, or failed and a message was printed; `*exit` is the exit code. `*answer` is an object
+ * with `tasks` and `devices` and, with `counters`, `daemon`, as docs/output.schema.json describes
+ * it. NULL after a failure; the caller puts it. Shares are measured for `for_ns`; 0: they are those
+ * of the last second, which the daemon has measured.
+ */
+bool gp_daemon_tasks(uint64_t for_ns, bool counters, struct json_object **answer, int *exit);
 
 #endif

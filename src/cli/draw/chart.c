@@ -103,26 +103,21 @@ void gp_legend_series(struct gp_legend *l, struct gp_draw *d, unsigned style, co
 	gp_chart_mark(d, at + LINE_SAMPLE / 2.0, l->y - 4, style);
 }
 
+/* The member of the series 1, 2, 5, 10, 20 and so on that follows `value`. */
+static double log_next(double value)
+{
+	double digit = value / pow(10, floor(log10(value) + 1e-9));
+
+	return digit > 1.5 && digit < 3 ? 2.5 * value : 2 * value;
+}
+
 double gp_chart_step(double range, unsigned most)
 {
 	double step = pow(10, floor(log10(range / most)));
 
 	while (range / step > most)
-		step = gp_chart_log_next(step);
+		step = log_next(step);
 	return step;
-}
-
-/* The leading digit: 1, 2 or 5. */
-static double lead(double value)
-{
-	return value / pow(10, floor(log10(value) + 1e-9));
-}
-
-double gp_chart_log_next(double value)
-{
-	double digit = lead(value);
-
-	return digit < 1.5 ? 2 * value : digit < 3 ? 2.5 * value : 2 * value;
 }
 
 double gp_chart_log_below(double value)
@@ -136,7 +131,7 @@ double gp_chart_log_above(double value)
 {
 	double below = gp_chart_log_below(value);
 
-	return below < value * (1 - 1e-9) ? gp_chart_log_next(below) : below;
+	return below < value * (1 - 1e-9) ? log_next(below) : below;
 }
 
 double gp_time_x(const struct gp_time_area *a, double us)
@@ -150,18 +145,17 @@ void gp_time_axis(struct gp_draw *d, const struct gp_time_area *a, const char *w
 {
 	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_MIDDLE);
 	double free_x = 0, us = a->low_us;
-	char text[32];
 
 	while (us <= a->high_us * 1.001) {
 		double x = gp_time_x(a, us);
 
 		gp_draw_line(d, x, a->top, x, a->bottom, &gp_stroke_grid);
 		if (x >= free_x) {
-			gp_cli_duration(text, sizeof text, (uint64_t)(us * 1e3 + 0.5));
-			gp_draw_text(d, x, a->bottom + 16, text, &font);
+			gp_draw_text(d, x, a->bottom + 16,
+				     gp_cli_duration((uint64_t)(us * 1e3 + 0.5)).text, &font);
 			free_x = x + TIME_WIDTH;
 		}
-		us = gp_chart_log_next(us);
+		us = log_next(us);
 	}
 	gp_draw_line(d, a->left, a->bottom, a->right, a->bottom, &gp_stroke_axis);
 	gp_draw_line(d, a->left, a->top, a->left, a->bottom, &gp_stroke_axis);

@@ -45,11 +45,10 @@ void gp_legend_series(struct gp_legend *legend, struct gp_draw *d, unsigned styl
 /* Distance of axis ticks: 1, 2 or 5 times a power of ten; at most `most` steps in the range. */
 double gp_chart_step(double range, unsigned most);
 
-/* The series 1, 2, 5, 10, 20 and so on: the largest member <= value, the smallest member >= value,
- * and the member after `value`. */
+/* The series 1, 2, 5, 10, 20 and so on: the largest member <= value, the smallest member >= value.
+ */
 double gp_chart_log_below(double value);
 double gp_chart_log_above(double value);
-double gp_chart_log_next(double value);
 
 /* An area above a logarithmic time axis. */
 struct gp_time_area {

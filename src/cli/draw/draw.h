@@ -68,7 +68,6 @@ struct gp_draw_ops {
 struct gp_draw {
 	const struct gp_draw_ops *ops;
 	FILE *out; /* not owned */
-	double width, height;
 };
 
 /* Begins a picture with a white background. NULL: no memory, or too large for a PNG. */
@@ -119,9 +118,8 @@ static inline int gp_draw_end(struct gp_draw *d)
 /* An upper estimate of the width of the text; the exact width depends on the font. */
 double gp_draw_text_width(const char *text, double size);
 
-/* Private to draw.c, draw_svg.c and draw_png.c. gp_draw_png needs gp_draw_png_loads() first, which
- * loads cairo. */
-struct gp_draw *gp_draw_svg(FILE *out, double width, double height);
+/* Private to draw.c and draw_png.c. gp_draw_png needs gp_draw_png_loads() first, which loads cairo.
+ */
 struct gp_draw *gp_draw_png(FILE *out, double width, double height);
 bool gp_draw_png_loads(void);
 

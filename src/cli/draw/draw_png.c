@@ -220,7 +220,7 @@ struct gp_draw *gp_draw_png(FILE *out, double width, double height)
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;
-	p->base = (struct gp_draw){&ops, out, width, height};
+	p->base = (struct gp_draw){&ops, out};
 	surface = cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)(width * SCALE),
 					     (int)(height * SCALE));
 	p->cr = cairo.create(surface); /* an error is stored in it; end() reads it */

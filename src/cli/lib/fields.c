@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lib/fields.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "cli/cli.h"
 
 struct json_object *gp_field(struct json_object *object, const char *key)
@@ -64,23 +61,6 @@ const char *gp_field_words(struct json_object *object, const char *key, char *ou
 	return n ? out : NULL;
 }
 
-void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key)
-{
-	struct json_object *value = gp_field(object, key);
-
-	gp_grid_text(grid, value ? json_object_get_string(value) : NULL);
-}
-
-void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key)
-{
-	uint64_t ns;
-	char text[32];
-
-	gp_grid_text(grid, gp_field_number(object, key, &ns)
-				   ? gp_cli_duration(text, sizeof text, ns)
-				   : NULL);
-}
-
 void gp_field_put(struct json_object *object, const char *key, uint64_t value)
 {
 	json_object_object_add(object, key, json_object_new_uint64(value));
@@ -104,6 +84,35 @@ void gp_field_put_decimal(struct json_object *object, const char *key, double va
 	json_object_object_add(object, key, json_object_new_double_s(value, text));
 }
 
+void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns)
+{
+	gp_field_put_decimal(object, key, (double)ns / 1e3, 1);
+}
+
+struct json_object *gp_field_put_list(struct json_object *object, const char *key)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_object_add(object, key, list);
+	return list;
+}
+
+struct json_object *gp_field_put_object(struct json_object *object, const char *key)
+{
+	struct json_object *inner = json_object_new_object();
+
+	json_object_object_add(object, key, inner);
+	return inner;
+}
+
+struct json_object *gp_list_object(struct json_object *list)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_array_add(list, object);
+	return object;
+}
+
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value)
 {
 	if (value)
@@ -120,10 +129,15 @@ void gp_field_put_address(struct json_object *object, const char *key, uint64_t 
 	gp_field_put_text(object, key, text);
 }
 
+const char *gp_json_line(struct json_object *object)
+{
+	return json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+							      JSON_C_TO_STRING_NOSLASHESCAPE);
+}
+
 void gp_print_json(struct json_object *object)
 {
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-							    JSON_C_TO_STRING_NOSLASHESCAPE));
+	puts(gp_json_line(object));
 	fflush(stdout);
 }
 

@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/lib/grid.h"
-
 /* Borrowed; NULL: absent. `object` may be NULL. */
 struct json_object *gp_field(struct json_object *object, const char *key);
 
@@ -32,19 +30,24 @@ size_t gp_field_count(struct json_object *object, const char *key);
 /* The words of an array with commas between them. Returns `out`, or NULL when there are none. */
 const char *gp_field_words(struct json_object *object, const char *key, char *out, size_t size);
 
-/* Table cells: the value as it is, as a duration, as a size. A dash where it is absent. */
-void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key);
-void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key);
-
 /* Adds a value to an object. */
 void gp_field_put(struct json_object *object, const char *key, uint64_t value);
 void gp_field_put_text(struct json_object *object, const char *key, const char *value);
 void gp_field_put_bool(struct json_object *object, const char *key, bool value);
 void gp_field_put_decimal(struct json_object *object, const char *key, double value, int digits);
+void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns); /* 1 decimal */
+
+/* Adds an empty array or object, and returns it, borrowed. */
+struct json_object *gp_field_put_list(struct json_object *object, const char *key);
+struct json_object *gp_field_put_object(struct json_object *object, const char *key);
+struct json_object *gp_list_object(struct json_object *list); /* at the end of an array */
 
 /* The same, but a value of 0 is not known and stays absent; an address is written as "0x1267". */
 void gp_field_put_known(struct json_object *object, const char *key, uint64_t value);
 void gp_field_put_address(struct json_object *object, const char *key, uint64_t value);
+
+/* The text of an object, without a newline; valid until the object changes. */
+const char *gp_json_line(struct json_object *object);
 
 /* Writes an object and a newline, and flushes: the reader may wait at a pipe. */
 void gp_print_json(struct json_object *object);

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/lib/fields.h"
+#include "task/json/columns.h"
+
 enum gp_column_flag {
 	GP_COLUMN_LEFT = 1u << 0,   /* words are aligned to the left, numbers to the right */
 	GP_COLUMN_ALWAYS = 1u << 1, /* also when all are dashes */
@@ -35,7 +38,23 @@ __attribute__((format(printf, 2, 3))) void gp_grid_cell(struct gp_grid *grid, co
 __attribute__((format(printf, 3, 4))) void gp_grid_cell_if(struct gp_grid *grid, bool known,
 							   const char *format, ...);
 
+/* Table cells: the value as it is, as a duration, as a size. A dash where it is absent. */
+void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key);
+void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key);
+
 /* Writes the table and frees it. */
 void gp_grid_end(struct gp_grid *grid, FILE *out);
+
+/* Prints a JSON array of objects, one row each. `columns` ends with a head of NULL. */
+void gp_table_print(FILE *out, struct json_object *list, const struct gp_task_column *columns);
+
+/* The same for tasks (see task/json), on standard output. A sentence where there is no task. */
+void gp_task_table_print(struct json_object *tasks, const struct gp_task_column *columns);
+
+/* "device 0: NVIDIA H200 #0, policy priority", and its state if that is not "ok"; no newline. */
+void gp_show_device(struct json_object *device);
+
+/* A line with the reason why a policy was ejected, or nothing. */
+void gp_show_ejection(struct json_object *device);
 
 #endif

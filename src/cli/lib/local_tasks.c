@@ -8,11 +8,63 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/gpu_share.h"
 #include "cli/lib/stop.h"
-#include "hold/devices.h"
 #include "hold/replay.h"
 #include "task/json/task_json.h"
+
+void gp_share_begin(struct gp_share *s, const struct gp_task_ref *ref)
+{
+	*s = (struct gp_share){0};
+	s->attached = !gp_gpu_attach(ref->gpu, ref->seen.key, &s->handle);
+}
+
+void gp_share_tick(struct gp_share *s, const struct gp_task_ref *ref)
+{
+	struct gp_observation o = {.handle = s->handle};
+
+	if (!s->attached || gp_gpu_observe(ref->gpu, gp_monotonic_ns(), &o, 1))
+		return;
+	s->last = o;
+	s->ticks++;
+	s->held_ticks += o.known & GP_KNOWN_HELD && o.held;
+	s->active_ticks += o.known & GP_KNOWN_ACTIVE && o.active;
+	s->running_ticks += o.known & GP_KNOWN_RUNNING && o.running;
+	if (!(o.known & GP_KNOWN_RUN))
+		return;
+	s->source = o.run_source;
+	if (!s->begin_ns) {
+		s->begin_ns = o.run_at_ns;
+		s->begin_run_ns = o.run_ns;
+	}
+	s->end_ns = o.run_at_ns;
+	s->end_run_ns = o.run_ns;
+	s->known = s->end_ns > s->begin_ns;
+}
+
+void gp_share_end(struct gp_share *s, const struct gp_task_ref *ref)
+{
+	if (s->attached)
+		gp_gpu_detach(ref->gpu, s->handle);
+	s->attached = false;
+}
+
+double gp_share_percent(const struct gp_share *s)
+{
+	double percent = 100.0 * (double)(s->end_run_ns - s->begin_run_ns) /
+			 (double)(s->end_ns - s->begin_ns);
+
+	return percent < 100 ? percent : 100; /* two clocks, read one after the other */
+}
+
+const char *gp_share_text(char *out, size_t size, const struct gp_share *s)
+{
+	if (!s->known)
+		snprintf(out, size, "-");
+	else
+		snprintf(out, size, "%s%.0f %%", s->source == GP_RUN_GRANTED ? "<= " : "",
+			 gp_share_percent(s));
+	return out;
+}
 
 #define TICK_NS (20 * GP_NS_PER_MS)
 
@@ -195,14 +247,13 @@ static struct json_object *devices_to_json(const struct gp_devices *devices)
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		const struct gp_gpu *gpu = devices->device[i].gpu;
-		struct json_object *d = json_object_new_object();
+		struct json_object *d = gp_list_object(list);
 
 		gp_field_put(d, "device", i);
 		gp_field_put_text(d, "name", gpu->info.name);
 		gp_field_put_text(d, "backend", gpu->ops->name);
 		if (*gpu->info.bus)
 			gp_field_put_text(d, "bus", gpu->info.bus);
-		json_object_array_add(list, d);
 	}
 	return list;
 }

@@ -56,6 +56,13 @@ int gp_stop_open(void)
 	return stop_fd;
 }
 
+int gp_stop_begin(struct gp_error *err)
+{
+	int r = gp_stop_open();
+
+	return r < 0 ? gp_fail(err, r, "cannot wait for signals: %s", gp_error_name(r)) : 0;
+}
+
 int gp_stop_fd(void)
 {
 	return stop_fd;

@@ -6,11 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /*
  * From now on the first such signal only makes the returned descriptor readable. A second signal at
  * least 2 s later kills the program. SIGPIPE is ignored. -errno: it failed.
  */
 int gp_stop_open(void);
+
+/* The same. 0, or -errno with a message. */
+int gp_stop_begin(struct gp_error *err);
 
 /* The same descriptor; -1 = not opened. */
 int gp_stop_fd(void);

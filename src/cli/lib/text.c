@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error messages, numbers, durations and sizes as text. */
+/* Error messages, progress, numbers, durations and sizes as text. */
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,12 +46,13 @@ bool gp_cli_duration_parse(const char *text, uint64_t *ns)
 	return !gp_value_duration(text, ns) && *ns <= YEAR_NS;
 }
 
-const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
+struct gp_short_text gp_cli_duration(uint64_t ns)
 {
 	static const struct {
 		uint64_t ns;
 		const char *unit;
 	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
+	struct gp_short_text out;
 	size_t i = 0;
 	double value;
 
@@ -58,7 +60,7 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	while (i < 3 && (double)ns < 0.9995 * (double)units[i].ns)
 		i++;
 	value = (double)ns / (double)units[i].ns;
-	snprintf(out, size, "%.*f %s",
+	snprintf(out.text, sizeof out.text, "%.*f %s",
 		 value < 9.995 && i < 3   ? 2
 		 : value < 99.95 && i < 3 ? 1
 					  : 0,
@@ -66,9 +68,10 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	return out;
 }
 
-const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes)
+struct gp_short_text gp_cli_bytes(uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	struct gp_short_text out;
 	double value = (double)bytes;
 	size_t i = 0;
 
@@ -76,22 +79,9 @@ const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes)
 		value /= 1024;
 		i++;
 	}
-	snprintf(out, size, "%.*f %s", i > 2 && value < 99.95 ? 1 : 0, value, units[i]);
+	snprintf(out.text, sizeof out.text, "%.*f %s", i > 2 && value < 99.95 ? 1 : 0, value,
+		 units[i]);
 	return out;
-}
-
-void gp_json_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(out, "\\%c", *c);
-		else if (*c < 0x20 || *c == 0x7f)
-			fprintf(out, "\\u%04x", *c);
-		else
-			fputc(*c, out);
-	}
-	fputc('"', out);
 }
 
 void gp_cli_check_output(void)
@@ -100,4 +90,43 @@ void gp_cli_check_output(void)
 		return;
 	fprintf(stderr, "gpreempt: cannot write the output: %s\n", strerror(errno));
 	_exit(GP_EXIT_FAILED);
+}
+
+#define PAUSE_NS (100 * GP_NS_PER_MS)
+
+static bool shown;
+static uint64_t next_ns;
+
+static bool is_wanted(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+void gp_progress(const char *format, ...)
+{
+	uint64_t now_ns = gp_monotonic_ns();
+	va_list args;
+
+	if (now_ns < next_ns || !is_wanted())
+		return;
+	next_ns = now_ns + PAUSE_NS;
+	shown = true;
+	fputc('\r', stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\033[K", stderr);
+	fflush(stderr);
+}
+
+void gp_progress_end(void)
+{
+	if (!shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	shown = false;
+	next_ns = 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lib/trace_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
-#include "cli/cli.h"
+#include "cli/lib/fields.h"
 
 static int cannot_write(const struct gp_trace_file *t, int r, struct gp_error *err)
 {
@@ -40,54 +39,70 @@ void gp_trace_file_drop(struct gp_trace_file *t)
 }
 
 /* The format has microseconds; nanoseconds are its decimals. */
-static void put_time(FILE *out, const char *key, uint64_t ns)
+static void put_time(struct json_object *event, const char *key, uint64_t ns)
 {
-	fprintf(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
+	json_object_object_add(event, key, json_object_new_double_s((double)ns / 1e3, text));
 }
 
-static void begin_event(struct gp_trace_file *t, char phase, struct gp_track track)
+static struct json_object *new_event(const char *phase, struct gp_track track)
 {
-	fprintf(t->file.out, "%s\n{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32,
-		t->any ? "," : "", phase, track.pid, track.tid);
+	struct json_object *event = json_object_new_object();
+
+	gp_field_put_text(event, "ph", phase);
+	gp_field_put(event, "pid", track.pid);
+	gp_field_put(event, "tid", track.tid);
+	return event;
+}
+
+/* Writes the event and frees it. `category` may be NULL. */
+static void put_event(struct gp_trace_file *t, struct json_object *event, const char *category,
+		      const char *name)
+{
+	if (category)
+		gp_field_put_text(event, "cat", category);
+	gp_field_put_text(event, "name", name);
+	fprintf(t->file.out, "%s\n%s", t->any ? "," : "", gp_json_line(event));
 	t->any = true;
-}
-
-static void end_event(struct gp_trace_file *t, const char *category, const char *name)
-{
-	fprintf(t->file.out, ",\"cat\":\"%s\",\"name\":", category);
-	gp_json_string(t->file.out, name);
-	fputc('}', t->file.out);
+	json_object_put(event);
 }
 
 void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *what,
 		   const char *name)
 {
-	begin_event(t, 'M', track);
-	fprintf(t->file.out, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
-	gp_json_string(t->file.out, name);
-	fputs("}}", t->file.out);
-	begin_event(t, 'M', track);
-	fprintf(t->file.out, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
-		what, track.tid);
+	struct json_object *event = new_event("M", track);
+	char key[32];
+
+	gp_field_put_text(gp_field_put_object(event, "args"), "name", name);
+	snprintf(key, sizeof key, "%s_name", what);
+	put_event(t, event, NULL, key);
+	event = new_event("M", track);
+	gp_field_put(gp_field_put_object(event, "args"), "sort_index", track.tid);
+	snprintf(key, sizeof key, "%s_sort_index", what);
+	put_event(t, event, NULL, key);
 }
 
 void gp_trace_span(struct gp_trace_file *t, struct gp_track track, const char *category,
 		   const char *name, uint64_t from_ns, uint64_t to_ns)
 {
-	begin_event(t, 'X', track);
-	put_time(t->file.out, "ts", from_ns);
-	put_time(t->file.out, "dur", to_ns - from_ns);
-	end_event(t, category, name);
+	struct json_object *event = new_event("X", track);
+
+	put_time(event, "ts", from_ns);
+	put_time(event, "dur", to_ns - from_ns);
+	put_event(t, event, category, name);
 }
 
 void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const char *category,
 			  const char *name, uint64_t from_ns, uint64_t to_ns)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		begin_event(t, "be"[i], track);
-		put_time(t->file.out, "ts", i ? to_ns : from_ns);
-		fprintf(t->file.out, ",\"id\":\"0x%" PRIx64 "\"", t->next_id);
-		end_event(t, category, name);
+		struct json_object *event = new_event(i ? "e" : "b", track);
+
+		put_time(event, "ts", i ? to_ns : from_ns);
+		gp_field_put_address(event, "id", t->next_id);
+		put_event(t, event, category, name);
 	}
 	t->next_id++;
 }
@@ -95,18 +110,19 @@ void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const 
 void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char *category,
 		     const char *name, uint64_t at_ns)
 {
-	begin_event(t, 'i', track);
-	put_time(t->file.out, "ts", at_ns);
-	fputs(",\"s\":\"t\"", t->file.out);
-	end_event(t, category, name);
+	struct json_object *event = new_event("i", track);
+
+	put_time(event, "ts", at_ns);
+	gp_field_put_text(event, "s", "t");
+	put_event(t, event, category, name);
 }
 
 void gp_trace_value(struct gp_trace_file *t, struct gp_track track, const char *name,
 		    uint64_t from_ns, double value)
 {
-	begin_event(t, 'C', track);
-	put_time(t->file.out, "ts", from_ns);
-	fprintf(t->file.out, ",\"args\":{\"value\":%.1f},\"name\":", value);
-	gp_json_string(t->file.out, name);
-	fputc('}', t->file.out);
+	struct json_object *event = new_event("C", track);
+
+	put_time(event, "ts", from_ns);
+	gp_field_put_decimal(gp_field_put_object(event, "args"), "value", value, 1);
+	put_event(t, event, NULL, name);
 }

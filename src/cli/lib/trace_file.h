@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file in the JSON Trace Event Format, for Perfetto and Chrome. Events are written as they
- * happen, without a JSON object in memory: a trace can be large.
+ * happen, not kept in memory: a trace can be large.
  *
  * Two limits of Perfetto's reader: it finds a thread's name by the thread number alone, so numbers
  * are unique in the file. And spans of one thread must be nested or disjoint, so spans that can
@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "cli/lib/out_file.h"

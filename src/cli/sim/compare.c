@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/sim/compare.h"
+#include "cli/sim/sim_report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +21,6 @@ struct claim {
 	enum verdict verdict;
 	char text[160];
 };
-
-static double min(double a, double b)
-{
-	return a < b ? a : b;
-}
 
 /* How long the task existed, summed over the devices. */
 static double present_ns(const struct gp_report *r, uint32_t task)
@@ -131,14 +126,13 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 	const struct gp_run_task *t = &r->run[run].task[task];
 	uint64_t deadline_ns = r->scenario->attr[task].deadline_ns;
 	struct claim c = {KEPT, "deadline"};
-	char after[32];
+	struct gp_short_text after = gp_cli_duration(deadline_ns);
 
 	if (!deadline_ns || !(t->finished || t->left))
 		return (struct claim){NOT_ASKED, ""};
-	gp_cli_duration(after, sizeof after, deadline_ns);
 	if (!is_in_time(&r->run[run], t)) {
 		c.verdict = BROKEN;
-		snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu", after,
+		snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu", after.text,
 			 (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
@@ -146,7 +140,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 	if (t->refused || !t->finished || answer_claim(r, run, task).verdict == BROKEN)
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)
-		snprintf(c.text, sizeof c.text, "deadline %s in %.2f %%", after,
+		snprintf(c.text, sizeof c.text, "deadline %s in %.2f %%", after.text,
 			 100 - 100 * (double)t->missed / (double)t->finished);
 	return c;
 }
@@ -191,7 +185,6 @@ struct gp_compare_lc gp_compare_lc(const struct gp_report *r, unsigned run)
 
 		if (r->scenario->attr[i].class != GP_LATENCY_CRITICAL)
 			continue;
-		lc.any = true;
 		lc.has_response |= t->has_response;
 		lc.has_deadline |= r->scenario->attr[i].deadline_ns != 0;
 		lc.p50_ns = max(lc.p50_ns, t->p50_ns);
@@ -214,7 +207,8 @@ bool gp_compare_be_work(const struct gp_report *r, unsigned run, double *percent
 		done += device_ns(r->scenario, i, r->run[run].task[i].work_ns);
 		alone += device_ns(r->scenario, i, r->run[run].task[i].alone_ns);
 	}
-	alone = min(alone, (double)r->run[run].duration_ns);
+	if (alone > (double)r->run[run].duration_ns)
+		alone = (double)r->run[run].duration_ns;
 	*percent = alone > 0 ? 100 * done / alone : 0;
 	return alone > 0;
 }
@@ -270,12 +264,11 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	struct gp_compare_lc lc = gp_compare_lc(r, run);
 	bool has_be, has_none;
 	double work = 0, more, none = 0;
-	char p99[32];
 
 	has_be = gp_compare_be_work(r, run, &work);
 	has_none = has_be && work_of_none(r, &none);
 	gp_grid_text(grid, r->label[run]);
-	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(p99, sizeof p99, lc.p99_ns));
+	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(lc.p99_ns).text);
 	gp_grid_cell_if(grid, has_be, "%.1f", work);
 	more = work - none;
 	if (more < 0 && more > -0.05)
@@ -313,24 +306,16 @@ void gp_compare_print(FILE *out, const struct gp_report *r)
 	gp_grid_end(&grid, out);
 }
 
-static void add_to_json(void *arg, const char *name, const char *text)
+static void add_to_list(void *list, const char *name, const char *text)
 {
 	char both[256];
-	struct line *l = arg;
 
-	if (l->n++)
-		fputc(',', l->out);
 	snprintf(both, sizeof both, "%s: %s", name, text);
-	gp_json_string(l->out, both);
+	json_object_array_add(list, json_object_new_string(both));
 }
 
-void gp_compare_json(FILE *out, const struct gp_report *r, unsigned run)
+void gp_compare_to_json(struct json_object *o, const struct gp_report *r, unsigned run)
 {
-	struct line kept = {.out = out}, broke = {.out = out};
-
-	fputs(",\"kept\":[", out);
-	each_claim(r, run, KEPT, add_to_json, &kept);
-	fputs("],\"broke\":[", out);
-	each_claim(r, run, BROKEN, add_to_json, &broke);
-	fputc(']', out);
+	each_claim(r, run, KEPT, add_to_list, gp_field_put_list(o, "kept"));
+	each_claim(r, run, BROKEN, add_to_list, gp_field_put_list(o, "broke"));
 }

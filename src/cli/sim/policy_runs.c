@@ -4,9 +4,51 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/cli.h"
+
+static bool counts(const struct gp_tails *t, uint32_t task)
+{
+	enum gp_sim_load load = t->scenario->task[task].load;
+
+	if (t->lc_only)
+		return t->scenario->attr[task].class == GP_LATENCY_CRITICAL;
+	return load != GP_LOAD_CLOSED && load != GP_LOAD_IDLE;
+}
+
+/* Latency-critical tasks count. Without any, all tasks at which requests arrive count. */
+static void begin_tails(struct gp_tails *t, const struct gp_scenario *scenario)
+{
+	*t = (struct gp_tails){.scenario = scenario, .devices = 1};
+	for (uint32_t i = 0; i < scenario->ntasks; i++)
+		t->lc_only |= scenario->attr[i].class == GP_LATENCY_CRITICAL;
+	for (uint32_t i = 0; i < scenario->ntasks; i++) {
+		if (!counts(t, i))
+			continue;
+		if (t->n < GP_TAILS)
+			t->task[t->n++] = i;
+		else
+			t->more++;
+	}
+}
+
+static void watch_tails(struct gp_tails *t, const struct gp_sim_event *event)
+{
+	uint64_t took_ns = event->now_ns - event->arrival_ns;
+
+	if (event->device >= t->devices)
+		t->devices = event->device + 1;
+	if (event->what != GP_SIM_REQUEST || !counts(t, event->task))
+		return;
+	if (!t->any || took_ns > t->slow_end_ns - t->slow_arrival_ns) {
+		t->any = true;
+		t->slow_device = event->device;
+		t->slow_task = event->task;
+		t->slow_arrival_ns = event->arrival_ns;
+		t->slow_end_ns = event->now_ns;
+	}
+}
 
 int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 {
@@ -26,21 +68,18 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 	return 0;
 }
 
-/* The progress line, shown in a terminal if a run takes longer than a second. */
+/* Shown if a run takes longer than a second. */
 struct progress {
 	const char *label;
 	uint64_t begin_ns;
-	bool shown;
 };
 
 static void show_progress(void *arg, unsigned permille)
 {
-	struct progress *p = arg;
+	const struct progress *p = arg;
 
-	if (gp_monotonic_ns() - p->begin_ns < GP_NS_PER_S)
-		return;
-	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
-	p->shown = true;
+	if (gp_monotonic_ns() - p->begin_ns >= GP_NS_PER_S)
+		gp_progress("%s: %u %%", p->label, permille / 10);
 }
 
 /* The receivers of simulation events; each may be NULL. */
@@ -56,7 +95,7 @@ static void watch(void *arg, const struct gp_sim_event *event)
 	if (w->trace)
 		gp_trace_watch(w->trace, event);
 	if (w->tails)
-		gp_tails_watch(w->tails, event);
+		watch_tails(w->tails, event);
 }
 
 static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenario,
@@ -65,14 +104,14 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 	struct watchers w = *watchers;
 	struct gp_run_options options = {.watch = w.trace || w.tails ? watch : NULL,
 					 .watch_arg = &w,
-					 .progress = isatty(2) ? show_progress : NULL,
+					 .progress = show_progress,
 					 .progress_arg = progress};
 	int r = 0;
 
 	progress->label = runs->label[i];
 	if (w.tails) {
 		w.tails = &runs->tails[i];
-		gp_tails_begin(w.tails, scenario);
+		begin_tails(w.tails, scenario);
 	}
 	if (w.trace)
 		r = gp_trace_begin(w.trace, scenario, runs->label[i]);
@@ -106,8 +145,7 @@ int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct 
 			ran++;
 		}
 	}
-	if (progress.shown)
-		fputs("\r\033[K", stderr);
+	gp_progress_end();
 	return r || ran ? r : err->code;
 }
 

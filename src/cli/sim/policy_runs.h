@@ -4,8 +4,23 @@
 #define GP_CLI_SIM_POLICY_RUNS_H
 
 #include "cli/sim/sim_report.h"
-#include "cli/sim/tails.h"
-#include "cli/sim/sim_trace.h"
+#include "cli/sim/spans.h"
+#include "sim/scenario/scenario.h"
+
+/* Chooses the tasks whose response times are drawn, and finds their slowest request. */
+#define GP_TAILS 6 /* tasks whose response times are drawn, at most */
+
+struct gp_tails {
+	const struct gp_scenario *scenario;
+	bool lc_only;     /* the scenario has latency-critical tasks: only they count */
+	uint32_t n, more; /* number of tasks that are drawn, and that are not */
+	uint32_t task[GP_TAILS];
+	uint32_t devices; /* number of devices seen */
+
+	bool any; /* a counted request was finished; the slowest one is: */
+	uint32_t slow_device, slow_task;
+	uint64_t slow_arrival_ns, slow_end_ns;
+};
 
 #define GP_RUNS_MAX 32
 

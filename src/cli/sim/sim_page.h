@@ -6,16 +6,7 @@
 #include "cli/draw/chart.h"
 #include "cli/sim/timeline.h"
 #include "cli/sim/sim_report.h"
-#include "cli/sim/tails.h"
-
-struct gp_sim_page {
-	const struct gp_report *report;
-	const struct gp_tails *tails; /* one for each run of the report */
-	struct gp_timeline timeline;
-};
-
-/* Response times. Draws below `y`; returns its lower end. */
-double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *page);
+#include "cli/sim/policy_runs.h"
 
 /* --from and --for; a value without `has_` is chosen by the page. */
 struct gp_sim_page_window {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/sim/compare.h"
 #include "cli/sim/sim_report.h"
 
 #define TASKS_SHOWN 16 /* in the table; JSON has all */
@@ -30,7 +29,7 @@ static void task_cell(char *out, size_t size, const struct gp_run_task *t, enum 
 	case P999:
 	case MAX:
 		if (t->has_response)
-			gp_cli_duration(out, size, response[row]);
+			snprintf(out, size, "%s", gp_cli_duration(response[row]).text);
 		else
 			snprintf(out, size, "-");
 		break;
@@ -110,7 +109,7 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n", r->scenario->name,
-		gp_cli_duration(text, sizeof text, r->scenario->duration_ns),
+		gp_cli_duration(r->scenario->duration_ns).text,
 		(unsigned long long)r->scenario->seed);
 	if (r->scenario->about[0])
 		fprintf(out, "%s\n", r->scenario->about);
@@ -145,75 +144,67 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 }
 
 /* An unknown number is null, never 0. */
-static void json_number(FILE *out, const char *name, bool known, double value, int digits)
+static void put_number(struct json_object *o, const char *key, bool known, double value, int digits)
 {
 	if (known)
-		fprintf(out, ",\"%s\":%.*f", name, digits, value);
+		gp_field_put_decimal(o, key, value, digits);
 	else
-		fprintf(out, ",\"%s\":null", name);
+		json_object_object_add(o, key, NULL);
 }
 
-static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_task *t,
-		      uint32_t task)
+static void add_task(struct json_object *list, const struct gp_report *r,
+		     const struct gp_run_task *t, uint32_t task)
 {
-	fputs("{\"name\":", out);
-	gp_json_string(out, r->scenario->task[task].name);
-	fprintf(out, ",\"class\":\"%s\",\"requests\":%llu,\"left\":%llu",
-		gp_class_name(r->scenario->attr[task].class), (unsigned long long)t->finished,
-		(unsigned long long)t->left);
-	json_number(out, "missed", r->scenario->attr[task].deadline_ns, (double)t->missed, 0);
-	fprintf(out, ",\"refused\":%s", t->refused ? "true" : "false");
-	json_number(out, "mean_us", t->has_response, (double)t->mean_ns / 1e3, 3);
-	json_number(out, "p50_us", t->has_response, (double)t->p50_ns / 1e3, 3);
-	json_number(out, "p99_us", t->has_response, (double)t->p99_ns / 1e3, 3);
-	json_number(out, "p999_us", t->has_response, (double)t->p999_ns / 1e3, 3);
-	json_number(out, "max_us", t->has_response, (double)t->max_ns / 1e3, 3);
-	json_number(out, "work_pct", t->alone_ns, percent(t->work_ns, t->alone_ns), 3);
-	fputc('}', out);
+	struct json_object *o = gp_list_object(list);
+
+	gp_field_put_text(o, "name", r->scenario->task[task].name);
+	gp_field_put_text(o, "class", gp_class_name(r->scenario->attr[task].class));
+	gp_field_put(o, "requests", t->finished);
+	gp_field_put(o, "left", t->left);
+	put_number(o, "missed", r->scenario->attr[task].deadline_ns, (double)t->missed, 0);
+	gp_field_put_bool(o, "refused", t->refused);
+	put_number(o, "mean_us", t->has_response, (double)t->mean_ns / 1e3, 3);
+	put_number(o, "p50_us", t->has_response, (double)t->p50_ns / 1e3, 3);
+	put_number(o, "p99_us", t->has_response, (double)t->p99_ns / 1e3, 3);
+	put_number(o, "p999_us", t->has_response, (double)t->p999_ns / 1e3, 3);
+	put_number(o, "max_us", t->has_response, (double)t->max_ns / 1e3, 3);
+	put_number(o, "work_pct", t->alone_ns, percent(t->work_ns, t->alone_ns), 3);
 }
 
-void gp_report_json_run(FILE *out, const struct gp_report *r, unsigned i)
+struct json_object *gp_run_to_json(const struct gp_report *r, unsigned i)
 {
+	struct json_object *o = json_object_new_object(), *device, *tasks;
 	const struct gp_run *run = &r->run[i];
 
-	fputs("{\"policy\":", out);
-	gp_json_string(out, r->label[i]);
+	gp_field_put_text(o, "policy", r->label[i]);
 	if (gp_report_cannot(r, i)) {
-		fputs(",\"cannot_run\":", out);
-		gp_json_string(out, gp_report_cannot(r, i));
-		fputc('}', out);
-		return;
+		gp_field_put_text(o, "cannot_run", gp_report_cannot(r, i));
+		return o;
 	}
-	fprintf(out,
-		",\"device\":{\"busy_pct\":%.3f,\"switch_pct\":%.3f,\"switches\":%llu,"
-		"\"preemptions\":%llu,\"inversions\":%llu}",
-		percent(run->device.busy_ns, run->duration_ns),
-		percent(run->device.switch_ns, run->duration_ns),
-		(unsigned long long)run->device.switches,
-		(unsigned long long)run->device.preemptions, (unsigned long long)run->inversions);
-	if (run->ejections) {
-		fputs(",\"ejected\":", out);
-		gp_json_string(out, run->ejected);
-	}
-	gp_compare_json(out, r, i);
-	fputs(",\"tasks\":[", out);
-	for (uint32_t t = 0; t < run->ntasks; t++) {
-		if (t)
-			fputc(',', out);
-		json_task(out, r, &run->task[t], t);
-	}
-	fputs("]}", out);
+	device = gp_field_put_object(o, "device");
+	gp_field_put_decimal(device, "busy_pct", percent(run->device.busy_ns, run->duration_ns), 3);
+	gp_field_put_decimal(device, "switch_pct", percent(run->device.switch_ns, run->duration_ns),
+			     3);
+	gp_field_put(device, "switches", run->device.switches);
+	gp_field_put(device, "preemptions", run->device.preemptions);
+	gp_field_put(device, "inversions", run->inversions);
+	if (run->ejections)
+		gp_field_put_text(o, "ejected", run->ejected);
+	gp_compare_to_json(o, r, i);
+	tasks = gp_field_put_list(o, "tasks");
+	for (uint32_t t = 0; t < run->ntasks; t++)
+		add_task(tasks, r, &run->task[t], t);
+	return o;
 }
 
-void gp_report_json(FILE *out, const struct gp_report *r)
+void gp_report_json(const struct gp_report *r)
 {
-	fputs("{\"scenario\":", out);
-	gp_json_string(out, r->scenario->name);
-	fprintf(out, ",\"seed\":%llu,\"runs\":[", (unsigned long long)r->scenario->seed);
-	for (unsigned i = 0; i < r->nruns; i++) {
-		if (i)
-			fputc(',', out);
-		gp_report_json_run(out, r, i);
-	}
-	fputs("]}\n", out);
+	struct json_object *o = json_object_new_object(), *runs;
+
+	gp_field_put_text(o, "scenario", r->scenario->name);
+	gp_field_put(o, "seed", r->scenario->seed);
+	runs = gp_field_put_list(o, "runs");
+	for (unsigned i = 0; i < r->nruns; i++)
+		json_object_array_add(runs, gp_run_to_json(r, i));
+	gp_print_json_once(o);
 }

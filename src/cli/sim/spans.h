@@ -7,6 +7,7 @@
 #ifndef GP_CLI_SIM_SPANS_H
 #define GP_CLI_SIM_SPANS_H
 
+#include "cli/lib/trace_file.h"
 #include "sim/scenario/scenario.h"
 
 enum gp_span_kind {
@@ -52,5 +53,36 @@ void gp_spans_watch(void *spans, const struct gp_sim_event *event);
 /* Ends the spans that are still open at the end of the run, and frees. Does nothing without a
  * begin. */
 void gp_spans_end(struct gp_spans *spans);
+
+/*
+ * Writes a simulation as a trace for Perfetto and Chrome (JSON Trace Event Format). Each policy and
+ * device is a process, each task a thread with its running and switching spans. Requests and holds
+ * overlap, so they are asynchronous spans. Spans are written during the run.
+ */
+struct gp_trace {
+	struct gp_trace_file file;
+
+	/* The current run. */
+	const struct gp_scenario *scenario;
+	const char *label;
+	struct gp_spans spans;
+	uint32_t pid;    /* trace process of the device; the threads of its tasks follow */
+	uint32_t device; /* that `pid` stands for */
+	bool *named;     /* owned, per task: its thread has a name in the trace */
+};
+
+/* Writes only spans from `from_ns` to `to_ns`. 0, or -errno and a message. The caller closes or
+ * drops trace->file. */
+int gp_trace_open(struct gp_trace *trace, const char *path, uint64_t from_ns, uint64_t to_ns,
+		  struct gp_error *err);
+
+/* Begins a run. `label` is its policy. Scenario and label must live until gp_trace_end. 0 or
+ * -ENOMEM. */
+int gp_trace_begin(struct gp_trace *trace, const struct gp_scenario *scenario, const char *label);
+
+/* A gp_sim_watch; arg is the trace. */
+void gp_trace_watch(void *trace, const struct gp_sim_event *event);
+
+void gp_trace_end(struct gp_trace *trace);
 
 #endif

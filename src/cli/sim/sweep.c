@@ -5,9 +5,130 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/sim/compare.h"
 #include "cli/lib/grid.h"
+#include "cli/sim/sim_report.h"
+#include "yaml/value.h"
+
+/* Parses --sweep NAME=A:B:N into values. Uses integer arithmetic, so that 0.1 stays 0.1. */
+#define SCALE 1000000000ull /* a number without a unit is stored multiplied by this */
+
+/* A or B. */
+struct end {
+	bool is_time;
+	uint64_t value; /* ns, or SCALE times the number */
+	uint64_t step;  /* value of 1 in its last digit */
+};
+
+static uint64_t unit_of(const char *unit)
+{
+	uint64_t ns;
+	char one[16];
+
+	if (!*unit)
+		return SCALE;
+	snprintf(one, sizeof one, "1%s", unit);
+	return gp_value_duration(one, &ns) ? 0 : ns;
+}
+
+static int parse_end(const char *text, struct end *end)
+{
+	const char *unit = text + strspn(text, "0123456789."), *point = strchr(text, '.');
+	const char *rest = "";
+	int r;
+
+	end->is_time = *unit != '\0';
+	end->step = unit_of(unit);
+	if (end->is_time)
+		r = gp_value_duration(text, &end->value);
+	else
+		r = gp_value_decimal(text, SCALE, &end->value, &rest);
+	if (r || !end->step || (!end->is_time && *rest))
+		return -EINVAL;
+	for (const char *digit = point ? point + 1 : unit; digit < unit && end->step > 1; digit++)
+		end->step /= 10;
+	return 0;
+}
+
+static uint64_t between(const struct end *a, const struct end *b, unsigned i, unsigned n)
+{
+	uint64_t step = a->step < b->step ? a->step : b->step;
+	__int128 from = a->value, to = b->value, value = from + (to - from) * i / (n - 1);
+
+	if (!i || i == n - 1) /* A and B are not rounded */
+		return i ? b->value : a->value;
+	return (uint64_t)((value + step / 2) / step * step);
+}
+
+static void fill_values(struct gp_sweep *s, const struct end *a, const struct end *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t value = between(a, b, i, n);
+		struct gp_value_text shown = a->is_time ? gp_value_show_duration(value)
+							: gp_value_show_decimal(value, SCALE);
+
+		if (s->n && !strcmp(s->value[s->n - 1], shown.text))
+			continue;
+		memcpy(s->value[s->n++], shown.text, sizeof shown.text);
+	}
+}
+
+static int wrong(const char *text, struct gp_error *err)
+{
+	return gp_fail(err, -EINVAL,
+		       "--sweep takes NAME=A:B:N, as inference.rate=100:1000:10 or "
+		       "device.switch=50us:500us:4, not '%s'",
+		       text);
+}
+
+static int parse_values(struct gp_sweep *s, char *values, const char *text, struct gp_error *err)
+{
+	char *from = strsep(&values, ":"), *to = strsep(&values, ":"), *count = values;
+	struct end a, b;
+	uint64_t n;
+
+	if (!to || !count || parse_end(from, &a) || parse_end(to, &b) ||
+	    !gp_cli_number(count, UINT64_MAX, &n))
+		return wrong(text, err);
+	if (a.is_time != b.is_time)
+		return gp_fail(err, -EINVAL, "--sweep %s: either both ends need a unit or neither",
+			       s->name);
+	if (n < 2 || n > GP_SWEEP_MAX)
+		return gp_fail(err, -EINVAL, "--sweep %s: N must be from 2 to %d, not %s", s->name,
+			       GP_SWEEP_MAX, count);
+	if (a.value == b.value)
+		return gp_fail(err, -EINVAL, "--sweep %s: the two ends are the same", s->name);
+	fill_values(s, &a, &b, (unsigned)n);
+	return 0;
+}
+
+int gp_sweep_parse(struct gp_sweep *s, const char *text, struct gp_error *err)
+{
+	const char *equals = strchr(text, '='), *dot;
+	size_t length = equals ? (size_t)(equals - text) : 0;
+	char *values;
+	int r;
+
+	*s = (struct gp_sweep){0};
+	if (!length || length >= sizeof s->name)
+		return wrong(text, err);
+	memcpy(s->name, text, length);
+	dot = strrchr(s->name, '.');
+	if (dot && ((size_t)(dot - s->name) >= sizeof s->of || dot == s->name))
+		return wrong(text, err);
+	if (dot)
+		memcpy(s->of, s->name, (size_t)(dot - s->name));
+	dot = dot ? dot + 1 : s->name;
+	if (!*dot || strlen(dot) >= sizeof s->key)
+		return wrong(text, err);
+	memcpy(s->key, dot, strlen(dot));
+	values = strdup(equals + 1);
+	r = values ? parse_values(s, values, text, err)
+		   : gp_fail(err, -ENOMEM, "no memory for --sweep");
+	free(values);
+	return r;
+}
 
 /* The arguments of gp_sweep_run. */
 struct sweeping {
@@ -17,7 +138,6 @@ struct sweeping {
 	const struct gp_runs *base;
 	bool of_policy; /* the swept value is a parameter of a policy, not of the scenario */
 	struct gp_sweep_result *result;
-	FILE *json;
 };
 
 static bool is_swept(const struct sweeping *s, unsigned series)
@@ -76,35 +196,23 @@ static struct gp_sweep_point *add_point(struct gp_sweep_result *result)
 static void fill_point(struct gp_sweep_point *p, const struct gp_report *report, unsigned i)
 {
 	const struct gp_run *run = &report->run[i];
-	struct gp_compare_lc lc;
 
 	p->ran = !gp_report_cannot(report, i);
 	if (!p->ran)
 		return;
-	lc = gp_compare_lc(report, i);
-	p->has_response = lc.has_response;
-	p->has_deadline = lc.has_deadline;
-	p->lc_p50_ns = lc.p50_ns;
-	p->lc_p99_ns = lc.p99_ns;
-	p->lc_p999_ns = lc.p999_ns;
-	p->lc_left = lc.left;
-	p->lc_missed = lc.missed;
+	p->lc = gp_compare_lc(report, i);
 	p->ejected = run->ejections != 0;
 	p->has_be = gp_compare_be_work(report, i, &p->be_work);
 	p->switch_pct = 100 * (double)run->device.switch_ns / (double)run->duration_ns;
 }
 
-static void put_json(const struct sweeping *s, const struct gp_sweep_point *p,
-		     const struct gp_report *report, unsigned i)
+static void add_json(struct json_object *list, const struct gp_sweep_point *p,
+		     struct json_object *run)
 {
-	fprintf(s->json, "%s{\"value\":", s->result->n > 1 ? "," : "");
-	if (p->value[0])
-		gp_json_string(s->json, p->value);
-	else
-		fputs("null", s->json);
-	fputs(",\"run\":", s->json);
-	gp_report_json_run(s->json, report, i);
-	fputc('}', s->json);
+	struct json_object *o = gp_list_object(list);
+
+	json_object_object_add(o, "value", p->value[0] ? json_object_new_string(p->value) : NULL);
+	json_object_object_add(o, "run", run);
 }
 
 static int keep(const struct sweeping *s, unsigned step, const struct gp_report *report,
@@ -119,7 +227,7 @@ static int keep(const struct sweeping *s, unsigned step, const struct gp_report 
 		if (is_swept(s, series[i]))
 			memcpy(p->value, s->sweep->value[step], sizeof p->value);
 		fill_point(p, report, i);
-		put_json(s, p, report, i);
+		add_json(s->result->json, p, gp_run_to_json(report, i));
 	}
 	return 0;
 }
@@ -172,38 +280,31 @@ int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t 
 {
 	struct sweeping s = {
 		.sweep = sweep, .path = path, .seed = seed, .base = base, .result = result};
-	size_t size;
 	int r;
 
 	*result = (struct gp_sweep_result){
 		.sweep = sweep, .nseries = base->n, .series = (const char *const *)base->label};
-	s.json = open_memstream(&result->json, &size);
-	if (!s.json)
-		return gp_fail(err, -ENOMEM, "no memory for the sweep");
+	result->json = json_object_new_array();
 	r = find_policy(&s, err);
 	for (unsigned i = 0; i < sweep->n && !r; i++) {
 		r = run_step(&s, i, err);
 		if (r)
 			gp_error_prefix(err, "--sweep %s=%s", sweep->name, sweep->value[i]);
 	}
-	if (fclose(s.json) && !r)
-		r = gp_fail(err, -ENOMEM, "no memory for the sweep");
 	return r;
 }
 
 void gp_sweep_free(struct gp_sweep_result *result)
 {
 	free(result->point);
-	free(result->json);
+	json_object_put(result->json);
 	result->point = NULL;
 	result->json = NULL;
 }
 
 static void add_time(struct gp_grid *grid, bool known, uint64_t ns)
 {
-	char text[32];
-
-	gp_grid_cell_if(grid, known, "%s", gp_cli_duration(text, sizeof text, ns));
+	gp_grid_cell_if(grid, known, "%s", gp_cli_duration(ns).text);
 }
 
 static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
@@ -211,11 +312,11 @@ static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
 {
 	gp_grid_text(grid, p->value[0] ? p->value : NULL);
 	gp_grid_text(grid, r->series[p->series]);
-	add_time(grid, p->has_response, p->lc_p50_ns);
-	add_time(grid, p->has_response, p->lc_p99_ns);
-	add_time(grid, p->has_response, p->lc_p999_ns);
-	gp_grid_cell_if(grid, p->has_response, "%llu", (unsigned long long)p->lc_left);
-	gp_grid_cell_if(grid, p->has_deadline, "%llu", (unsigned long long)p->lc_missed);
+	add_time(grid, p->lc.has_response, p->lc.p50_ns);
+	add_time(grid, p->lc.has_response, p->lc.p99_ns);
+	add_time(grid, p->lc.has_response, p->lc.p999_ns);
+	gp_grid_cell_if(grid, p->lc.has_response, "%llu", (unsigned long long)p->lc.left);
+	gp_grid_cell_if(grid, p->lc.has_deadline, "%llu", (unsigned long long)p->lc.missed);
 	gp_grid_cell_if(grid, p->has_be, "%.1f", p->be_work);
 	gp_grid_cell_if(grid, p->ran, "%.1f", p->switch_pct);
 	gp_grid_text(grid, !p->ran ? "cannot run" : p->ejected ? "ejected" : NULL);
@@ -236,21 +337,22 @@ void gp_sweep_table(FILE *out, const struct gp_sweep_result *r)
 		{NULL, GP_COLUMN_LEFT},
 	};
 	struct gp_grid grid;
-	char text[32];
 
 	fprintf(out, "%s, %s simulated, seed %llu\n\n", r->scenario,
-		gp_cli_duration(text, sizeof text, r->duration_ns), (unsigned long long)r->seed);
+		gp_cli_duration(r->duration_ns).text, (unsigned long long)r->seed);
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof *columns);
 	for (unsigned i = 0; i < r->n; i++)
 		add_row(&grid, r, &r->point[i]);
 	gp_grid_end(&grid, out);
 }
 
-void gp_sweep_json(FILE *out, const struct gp_sweep_result *r)
+void gp_sweep_json(const struct gp_sweep_result *r)
 {
-	fputs("{\"scenario\":", out);
-	gp_json_string(out, r->scenario);
-	fprintf(out, ",\"seed\":%llu,\"sweep\":", (unsigned long long)r->seed);
-	gp_json_string(out, r->sweep->name);
-	fprintf(out, ",\"points\":[%s]}\n", r->json ? r->json : "");
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put_text(o, "scenario", r->scenario);
+	gp_field_put(o, "seed", r->seed);
+	gp_field_put_text(o, "sweep", r->sweep->name);
+	json_object_object_add(o, "points", json_object_get(r->json));
+	gp_print_json_once(o);
 }

@@ -29,10 +29,8 @@ int gp_sweep_parse(struct gp_sweep *sweep, const char *text, struct gp_error *er
 struct gp_sweep_point {
 	char value[32]; /* "": the policy of this run does not depend on the swept value */
 	unsigned series;
-	bool ran, has_response, has_deadline, has_be;
-	bool ejected;
-	uint64_t lc_p50_ns, lc_p99_ns, lc_p999_ns;
-	uint64_t lc_left, lc_missed;
+	bool ran, ejected, has_be;
+	struct gp_compare_lc lc;
 	double be_work, switch_pct;
 };
 
@@ -44,7 +42,7 @@ struct gp_sweep_result {
 	const char *const *series; /* not owned: the policies as the user wrote them */
 	unsigned n, capacity;
 	struct gp_sweep_point *point; /* owned */
-	char *json;                   /* owned: the runs as elements of a JSON array */
+	struct json_object *json;     /* owned: the runs, an array */
 };
 
 /*
@@ -56,7 +54,7 @@ int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t 
 void gp_sweep_free(struct gp_sweep_result *result);
 
 void gp_sweep_table(FILE *out, const struct gp_sweep_result *result);
-void gp_sweep_json(FILE *out, const struct gp_sweep_result *result);
+void gp_sweep_json(const struct gp_sweep_result *result);
 
 /* Draws best-effort work against response times (tradeoff_chart.c). -EINVAL and a
  * message if no run has both. */

@@ -186,11 +186,9 @@ static void print_run(FILE *out, const struct gp_timeline *t, const struct gp_ti
 void gp_timeline_print(FILE *out, const struct gp_timeline *t, const char *lc, const char *be,
 		       const struct gp_timeline_style *style)
 {
-	char window[32], column[32];
-
 	fprintf(out, "GPU use during %s; one column is %s:\n ",
-		gp_cli_duration(window, sizeof window, t->to_ns - t->from_ns),
-		gp_cli_duration(column, sizeof column, (t->to_ns - t->from_ns) / style->columns));
+		gp_cli_duration(t->to_ns - t->from_ns).text,
+		gp_cli_duration((t->to_ns - t->from_ns) / style->columns).text);
 	print_cell(out, LC, style);
 	fprintf(out, " %s   ", lc);
 	print_cell(out, BE, style);

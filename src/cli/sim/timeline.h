@@ -23,7 +23,7 @@ struct gp_timeline_run {
 struct gp_timeline {
 	const struct gp_scenario *scenario; /* not owned: names, classes and loads of the tasks */
 	const char *title;                  /* not owned */
-	char window[160];                   /* the window in words, below the title */
+	char window[192];                   /* the window in words, below the title */
 	uint64_t from_ns, to_ns;
 	uint32_t devices;
 	unsigned nrows;

@@ -172,16 +172,15 @@ static void draw_request(struct gp_draw *d, const struct frame *f, const struct 
 	const struct gp_font font = {.size = LABEL, .colour = GP_INK};
 	bool begins = s->from_ns >= f->t->from_ns, ends = s->to_ns <= f->t->to_ns;
 	double from = x_of(f, s->from_ns), to = x_of(f, s->to_ns), width;
-	char took[32];
+	struct gp_short_text took = gp_cli_duration(s->to_ns - s->from_ns);
 
 	if (begins)
 		put_arrow(d, from, y - 1);
 	put_mark(d, from, to, y + BAR + 7, begins, ends);
-	gp_cli_duration(took, sizeof took, s->to_ns - s->from_ns);
-	width = gp_draw_text_width(took, LABEL);
+	width = gp_draw_text_width(took.text, LABEL);
 	if (from < *free_x || from + width > f->right)
 		return;
-	gp_draw_text(d, from, y + BAR + 18, took, &font);
+	gp_draw_text(d, from, y + BAR + 18, took.text, &font);
 	*free_x = from + width + 6;
 }
 

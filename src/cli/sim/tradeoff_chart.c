@@ -31,12 +31,12 @@ struct frame {
 
 static bool is_drawn(const struct gp_sweep_point *p)
 {
-	return p->ran && p->has_response && p->has_be;
+	return p->ran && p->lc.has_response && p->has_be;
 }
 
 static double us_of(const struct gp_sweep_point *p)
 {
-	return p->lc_p99_ns ? (double)p->lc_p99_ns / 1e3 : 1e-3;
+	return p->lc.p99_ns ? (double)p->lc.p99_ns / 1e3 : 1e-3;
 }
 
 static double y_of(const struct frame *f, double work)

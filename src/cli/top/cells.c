@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
 
 int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols)
 {
@@ -31,18 +35,13 @@ void gp_cells_free(struct gp_cells *cells)
 static uint32_t next_character(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
-	unsigned n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	unsigned n = gp_utf8_length(*text);
 	uint32_t c = n > 1 ? p[0] & (0xffu >> (n + 1)) : p[0];
 
-	for (unsigned i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80) {
-			n = 0;
-			break;
-		}
-		c = c << 6 | (p[i] & 0x3fu);
-	}
 	*text += n ? n : 1;
-	return n && c <= 0x10ffff ? c : 0xfffd;
+	for (unsigned i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3fu);
+	return n ? c : 0xfffd;
 }
 
 /* The character to show for `c` and its number of columns: 0 for a combining character. */
@@ -127,4 +126,85 @@ void gp_cells_print(const struct gp_cells *cells, FILE *out)
 		}
 		fputc('\n', out);
 	}
+}
+
+void gp_minute_init(struct gp_minute *minute)
+{
+	minute->last_s = 0;
+	for (unsigned i = 0; i < GP_MINUTE; i++)
+		minute->value[i] = -1;
+}
+
+void gp_minute_add(struct gp_minute *minute, uint64_t now_ns, double value)
+{
+	uint64_t now_s = now_ns / GP_NS_PER_S, passed;
+
+	if (minute->last_s && now_s - minute->last_s > GP_MINUTE)
+		gp_minute_init(minute);
+	passed = minute->last_s ? now_s - minute->last_s : 1; /* earlier seconds are not known */
+	memmove(minute->value, minute->value + passed,
+		(GP_MINUTE - passed) * sizeof minute->value[0]);
+	for (uint64_t i = GP_MINUTE - (passed ? passed : 1); i < GP_MINUTE; i++)
+		minute->value[i] = (float)value;
+	minute->last_s = now_s;
+}
+
+/* The mean of the known values from `from` to `to`; negative: none is known. */
+static double mean(const struct gp_minute *minute, unsigned from, unsigned to)
+{
+	double sum = 0;
+	unsigned n = 0;
+
+	for (unsigned i = from; i < to; i++)
+		if (minute->value[i] >= 0) {
+			sum += (double)minute->value[i];
+			n++;
+		}
+	return n ? sum / n : -1;
+}
+
+static const char *column(double value, bool utf8)
+{
+	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+	unsigned level;
+
+	if (value < 0)
+		return " ";
+	level = value >= 1 ? 7 : (unsigned)(value * 8);
+	return (utf8 ? blocks : ascii)[level];
+}
+
+const char *gp_spark(char *out, size_t size, const struct gp_minute *minute, unsigned cells,
+		     bool utf8)
+{
+	size_t used = 0;
+
+	*out = 0;
+	if (cells > GP_MINUTE)
+		cells = GP_MINUTE;
+	for (unsigned i = 0; i < cells && used < size; i++)
+		used += (size_t)snprintf(
+			out + used, size - used, "%s",
+			column(mean(minute, i * GP_MINUTE / cells, (i + 1) * GP_MINUTE / cells),
+			       utf8));
+	return out;
+}
+
+const char *gp_share_bar(char *out, size_t size, double share, unsigned cells, bool utf8)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	unsigned steps = utf8 ? 8 : 1, filled;
+	size_t used = 0;
+
+	*out = 0;
+	share = share < 0 ? 0 : share > 1 ? 1 : share;
+	filled = (unsigned)(share * cells * steps + 0.5);
+	if (!filled && share > 0)
+		filled = 1;
+	for (unsigned i = 0; i < filled / steps && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s", utf8 ? "█" : "#");
+	if (utf8 && used < size)
+		snprintf(out + used, size - used, "%s", eighths[filled % 8]);
+	return out;
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,11 +13,6 @@
 #include "cli/top/top.h"
 
 _Static_assert(GP_COLOUR_RED == COLOR_RED && GP_COLOUR_CYAN == COLOR_CYAN, "curses numbers");
-
-static attr_t attributes_of(const struct gp_appearance *a)
-{
-	return (a->bold ? A_BOLD : 0) | (a->faint ? A_DIM : 0) | (a->reverse ? A_REVERSE : 0);
-}
 
 static bool with_colour;
 
@@ -37,7 +31,9 @@ static void begin_colour(bool wanted)
 static void apply_style(uint8_t style)
 {
 	unsigned i = style % GP_STYLE_SELECTED;
-	attr_t attributes = attributes_of(&gp_appearance[i]);
+	const struct gp_appearance *a = &gp_appearance[i];
+	attr_t attributes =
+		(a->bold ? A_BOLD : 0) | (a->faint ? A_DIM : 0) | (a->reverse ? A_REVERSE : 0);
 
 	if (style & GP_STYLE_SELECTED) {
 		attrset((int)(A_REVERSE | (attributes & A_BOLD)));
@@ -95,12 +91,6 @@ static bool read_keys(struct gp_top *top, uint64_t now_ns)
 	return any;
 }
 
-static void paint(struct gp_top *top, struct gp_cells *cells)
-{
-	gp_top_paint(top, cells, (unsigned)LINES, (unsigned)COLS);
-	show(cells);
-}
-
 /*
  * SIGWINCH is unblocked only during ppoll, so that none is missed. The handler of curses runs then,
  * and getch returns KEY_RESIZE.
@@ -140,8 +130,10 @@ static void follow(struct gp_top *top)
 		if (never_connected(top))
 			break;
 		changed |= read_keys(top, now_ns);
-		if (changed && !top->done)
-			paint(top, &cells);
+		if (changed && !top->done) {
+			gp_top_paint(top, &cells, (unsigned)LINES, (unsigned)COLS);
+			show(&cells);
+		}
 		changed = false;
 		if (top->done)
 			break;

@@ -3,12 +3,10 @@
 #ifndef GP_CLI_TOP_TOP_H
 #define GP_CLI_TOP_TOP_H
 
-#include "cli/top/columns.h"
-#include "cli/top/top_connection.h"
-#include "cli/top/rates.h"
-#include "cli/top/cells.h"
-#include "cli/top/spark.h"
 #include "cli/top/view.h"
+#include "cli/top/top_connection.h"
+#include "cli/top/top_snapshot.h"
+#include "cli/top/cells.h"
 #include "hold/devices.h"
 
 /* What the next key does. */
@@ -72,32 +70,10 @@ __attribute__((format(printf, 4, 5))) void gp_top_show_message(struct gp_top *to
 void gp_top_paint(struct gp_top *top, struct gp_cells *cells, unsigned rows, unsigned cols);
 void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned cols);
 
-/* Number of rows that the devices need; draw them from `row` on (paint_devices.c). */
-unsigned gp_top_device_rows(const struct gp_top_snapshot *snapshot);
-void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-			  unsigned rows);
-
-/* Draws headings and tasks from `row` on (paint_tasks.c). `selection`: marks the selected task and
- * the sorted column. */
-void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-			unsigned rows, bool selection);
-
-/* Draw the last line, and the help or policy list that covers the screen (paint_panels.c). */
-void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row);
-void gp_top_paint_panel(const struct gp_top *top, struct gp_cells *cells);
-
-/* "12.3", "1234"; "?" if not known. Returns `out`. */
-const char *gp_top_rate_text(char *out, size_t size, double per_s);
-/* `before` and "42%", or "?" if not known. Returns `out`. */
-const char *gp_top_percent_text(char *out, size_t size, const char *before, double share);
-const char *gp_top_class_name(uint8_t class);
-
 /* The locale uses UTF-8. */
 bool gp_top_utf8(void);
 
-/* Run in the terminal until q is pressed; print one screen; write JSON. Return the exit code. */
+/* Runs in the terminal until q is pressed. Returns the exit code. */
 int gp_top_live(struct gp_top *top, bool colour);
-int gp_top_once(struct gp_top *top);
-int gp_top_json(struct gp_top *top);
 
 #endif

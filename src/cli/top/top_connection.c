@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "cli/lib/fields.h"
 
 #define RETRY_NS (1 * GP_NS_PER_S)
 #define LATE_NS  (3 * GP_NS_PER_S) /* a longer wait for an answer is shown */
@@ -86,14 +86,6 @@ static int ask_tasks(struct gp_top_connection *link, unsigned device, uint64_t n
 	return ask(link, "tasks", params, now_ns, err);
 }
 
-static void read_hello(struct gp_top_connection *link, struct json_object *result)
-{
-	struct json_object *name;
-
-	if (json_object_object_get_ex(result, "server", &name))
-		snprintf(link->server, sizeof link->server, "%s", json_object_get_string(name));
-}
-
 /* Removes all devices but link->device. */
 static int choose_device(struct gp_top_connection *link, struct gp_error *err)
 {
@@ -132,10 +124,14 @@ static int continue_snapshot(struct gp_top_connection *link, struct json_object 
 			     uint64_t now_ns, unsigned *changes, struct gp_error *err)
 {
 	unsigned device = 0;
+	const char *name;
 	int r;
 
 	switch (link->asked) {
-	case GP_TOP_HELLO: read_hello(link, result); return ask_devices(link, now_ns, err);
+	case GP_TOP_HELLO:
+		name = gp_field_text(result, "server");
+		snprintf(link->server, sizeof link->server, "%s", name ? name : "");
+		return ask_devices(link, now_ns, err);
 	case GP_TOP_DEVICES:
 		r = gp_top_read_devices(&link->next, result, link->keep_json);
 		if (!r)
@@ -169,7 +165,7 @@ static unsigned read_command(struct gp_top_connection *link, const struct gp_cli
 		snprintf(link->message, sizeof link->message, "%s: %s", c->target,
 			 link->refused ? answer->err.text : c->done);
 		*c = link->command[--link->ncommands];
-		gp_top_connection_refresh(link);
+		link->due_ns = 0; /* the next snapshot shows the effect */
 		return GP_TOP_MESSAGE;
 	}
 	return 0;
@@ -252,12 +248,6 @@ uint64_t gp_top_connection_due(const struct gp_top_connection *link, uint64_t no
 int gp_top_connection_fd(const struct gp_top_connection *link)
 {
 	return link->client ? gp_client_fd(link->client) : -1;
-}
-
-void gp_top_connection_refresh(struct gp_top_connection *link)
-{
-	if (link->client)
-		link->due_ns = 0;
 }
 
 int gp_top_command(struct gp_top_connection *link, const char *method, struct json_object *params,

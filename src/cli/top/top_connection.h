@@ -56,9 +56,6 @@ unsigned gp_top_connection_work(struct gp_top_connection *link, uint64_t now_ns)
 uint64_t gp_top_connection_due(const struct gp_top_connection *link, uint64_t now_ns);
 int gp_top_connection_fd(const struct gp_top_connection *link); /* -1: none */
 
-/* Asks for the next snapshot at once. */
-void gp_top_connection_refresh(struct gp_top_connection *link);
-
 /* Sends a command to the daemon. Takes ownership of `params`. The answer arrives later as
  * GP_TOP_MESSAGE. 0, or -errno and a message if it could not be sent. */
 int gp_top_command(struct gp_top_connection *link, const char *method, struct json_object *params,

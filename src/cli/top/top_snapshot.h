@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's devices and tasks at one moment, as plain data (from_json.c). */
+/* The daemon's devices and tasks at one moment, as plain data, and their rates per second. */
 #ifndef GP_CLI_TOP_TOP_SNAPSHOT_H
 #define GP_CLI_TOP_TOP_SNAPSHOT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "task/task.h"
 
 struct json_object;
 
 #define GP_TOP_UNKNOWN (-1.0) /* a rate or share that is not known */
-
-enum gp_top_state {
-	GP_TOP_RUNNING,
-	GP_TOP_ACTIVE,    /* running or waiting: the device cannot tell which */
-	GP_TOP_WAITING,   /* for its turn */
-	GP_TOP_HELD,      /* by the policy */
-	GP_TOP_SUSPENDED, /* held by a user */
-	GP_TOP_IDLE,
-	GP_TOP_STATE_UNKNOWN,
-};
 
 struct gp_top_task {
 	unsigned device;
@@ -30,7 +20,7 @@ struct gp_top_task {
 	char user[32]; /* "": not known */
 	uint8_t class; /* enum gp_class */
 	uint8_t priority;
-	enum gp_top_state state;
+	enum gp_task_state state;
 	bool refused;   /* the policy cannot promise its deadline or share */
 	uint64_t at_ns; /* time of the snapshot on the daemon's clock */
 
@@ -41,7 +31,7 @@ struct gp_top_task {
 	bool waits_known;
 	uint64_t wait_p50_ns, wait_p99_ns;
 
-	/* Filled in by rates.c; GP_TOP_UNKNOWN if not known. */
+	/* Filled in by gp_top_history_add; GP_TOP_UNKNOWN if not known. */
 	double share;        /* of the device in the last second, 0 to 1 */
 	double recent_share; /* of the device in the last 3 s, 0 to 1; the table is sorted by it */
 	double preemptions_per_s; /* in the last second */
@@ -93,5 +83,34 @@ void gp_top_snapshot_sort(struct gp_top_snapshot *snapshot);
 
 /* Compares by device, then id; for qsort and bsearch. */
 int gp_top_compare_tasks(const void *a, const void *b);
+
+/*
+ * Rates of tasks and devices over the last second, computed from counters. The last snapshots are
+ * kept, so that a snapshot is compared with the one of a second ago even if several are taken per
+ * second.
+ */
+#define GP_TOP_HISTORY 48 /* snapshots kept, at most */
+
+/* The counters of one snapshot. */
+struct gp_top_sample {
+	uint64_t at_ns; /* clock of gpreempt top */
+	unsigned ndevices, ntasks;
+	struct gp_top_device *device; /* owned */
+	struct gp_top_task *task;     /* owned */
+};
+
+/* Empty when all bytes are 0. */
+struct gp_top_history {
+	unsigned n;
+	struct gp_top_sample sample[GP_TOP_HISTORY]; /* the oldest is sample[0] */
+};
+
+/* Fills in the rates of `snapshot`, taken at `now_ns`, and keeps a copy. Without memory for the
+ * copy, later rates are unknown. */
+void gp_top_history_add(struct gp_top_history *history, struct gp_top_snapshot *snapshot,
+			uint64_t now_ns);
+
+/* Forgets all snapshots. Call it after a lost connection: another daemon counts from 0. */
+void gp_top_history_clear(struct gp_top_history *history);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of gpreempt top: takes snapshots, computes rates, shows messages. */
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "cli/top/top.h"

@@ -1,19 +1,173 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt bench: measures the time and the success rate of holding and releasing a process. */
+/*
+ * gpreempt bench: measures the time and the success rate of holding and releasing a process.
+ *
+ * In this file: the command of --online; histograms; the options; the measurements; the report.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hist.h"
-#include "cli/lib/bars.h"
+#include "base/process.h"
 #include "cli/cli.h"
 #include "cli/lib/fields.h"
-#include "cli/lib/user_command.h"
-#include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/options.h"
 #include "hold/hold.h"
+
+struct online_run {
+	bool done;
+	uint64_t took_ns;
+	int status; /* exit status, or 128 + the signal that ended it */
+};
+
+struct online {
+	struct online_run alone; /* with the process held */
+	struct online_run beside;
+};
+
+/* The command's output goes to standard error, because standard output may be JSON. SIGPIPE, which
+ * this program ignores, has its default action again. 0 or an errno. */
+static int spawn(const char *command, pid_t *pid)
+{
+	char shell[] = "sh", option[] = "-c", text[4096];
+	char *argv[] = {shell, option, text, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t pipe_only;
+	int r;
+
+	if (strlen(command) >= sizeof text)
+		return E2BIG;
+	memcpy(text, command, strlen(command) + 1);
+	sigemptyset(&pipe_only);
+	sigaddset(&pipe_only, SIGPIPE);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &pipe_only);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawn(pid, "/bin/sh", &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return r;
+}
+
+/* Waits for the end of the command. A signal to this program ends the command, too. */
+static void wait_for(pid_t pid)
+{
+	int pidfd = gp_pidfd_open(pid);
+	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
+			      {.fd = gp_stop_fd(), .events = POLLIN}};
+
+	while (pidfd >= 0 && poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	if (p[1].revents)
+		kill(pid, SIGTERM);
+	if (pidfd >= 0)
+		close(pidfd);
+}
+
+/* Runs a shell command to its end; a signal to this program ends it. Its output goes to standard
+ * error. */
+static int online_run(const char *command, struct online_run *run, struct gp_error *err)
+{
+	uint64_t begin_ns = gp_monotonic_ns();
+	int status = 0, r;
+	pid_t pid;
+
+	r = spawn(command, &pid);
+	if (r)
+		return gp_fail(err, -EIO, "cannot run the command: %s", strerror(r));
+	wait_for(pid);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	run->took_ns = gp_monotonic_ns() - begin_ns;
+	run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	run->done = !gp_stop_asked();
+	return 0;
+}
+
+enum { SLOTS = 64, BAR = 40 };
+
+/* Slot 0 is below 1 us, slot i from 2^(i-1) us to below 2^i us. */
+struct bars {
+	uint64_t count[SLOTS];
+	uint64_t most;
+	unsigned first, last;
+};
+
+static unsigned slot_of(uint64_t us)
+{
+	return us ? 64 - (unsigned)__builtin_clzll(us) : 0;
+}
+
+static struct bars gather(const struct gp_hist *ns)
+{
+	struct bars b = {.first = SLOTS};
+
+	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++) {
+		uint64_t low, high;
+		unsigned slot;
+
+		if (!ns->bucket[i])
+			continue;
+		gp_hist_bounds(i, &low, &high);
+		slot = slot_of((low + (high - low) / 2) / 1000);
+		b.count[slot] += ns->bucket[i];
+		b.most = b.count[slot] > b.most ? b.count[slot] : b.most;
+		b.first = slot < b.first ? slot : b.first;
+		b.last = slot > b.last ? slot : b.last;
+	}
+	return b;
+}
+
+static uint64_t from_us(unsigned slot)
+{
+	return slot ? UINT64_C(1) << (slot - 1) : 0;
+}
+
+/* For people: a line for each power of two of microseconds, from the smallest to the largest. */
+static void print_bars(FILE *out, const char *title, const struct gp_hist *ns)
+{
+	static const char stars[] = "****************************************";
+	struct bars b = gather(ns);
+
+	if (!ns->count)
+		return;
+	fprintf(out, "%-8s %9s    %-9s : %-7s distribution\n", title, "us", "", "count");
+	for (unsigned i = b.first; i <= b.last; i++) {
+		/* Rounded up: a single value is visible. */
+		int length = (int)((b.count[i] * BAR + b.most - 1) / b.most);
+
+		fprintf(out, "%-8s %9" PRIu64 " -> %-9" PRIu64 " : %-7" PRIu64 " |%-*.*s|\n", "",
+			from_us(i), from_us(i + 1) - 1, b.count[i], BAR, length, stars);
+	}
+}
+
+/* [{"from_us":256,"to_us":512,"count":7},...]. The caller puts it. */
+static void add_bars(struct json_object *list, const struct gp_hist *ns)
+{
+	struct bars b = gather(ns);
+
+	for (unsigned i = b.first; i <= b.last && ns->count; i++) {
+		struct json_object *bar = b.count[i] ? gp_list_object(list) : NULL;
+
+		if (!bar)
+			continue;
+		gp_field_put(bar, "from_us", from_us(i));
+		gp_field_put(bar, "to_us", from_us(i + 1));
+		gp_field_put(bar, "count", b.count[i]);
+	}
+}
 
 #define OPENS          20
 #define EFFECTS        100 /* each costs a wait for the next sample */
@@ -25,36 +179,22 @@ static struct {
 	struct gp_targets targets;
 	bool json, force, histogram;
 	const char *online;
-	unsigned count;
-	uint64_t hold_ns;
-} env = {.count = 100, .hold_ns = 5 * GP_NS_PER_MS};
+	uint32_t count, hold_ms;
+} env = {.targets.single = true, .count = 100, .hold_ms = 5};
 
-static const struct argp_option options[] = {
-	{"count", 'n', "N", 0, "Number of holds and releases (100)", 0},
-	{"hold-ms", 'm', "MS", 0, "Length of a hold, and of the pause after it (5)", 0},
-	{"online", 'o', "COMMAND", 0, "Time this command with the process held, and not held", 0},
-	{"histogram", 'H', NULL, 0, "Draw histograms also if the output is no terminal", 0},
-	{"force", 'F', NULL, 0, "Also for a server that works for many programs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"count", 'n', "N", "Number of holds and releases (100)", .number32 = &env.count, .min = 1,
+	 .max = 1000000},
+	{"hold-ms", 'm', "MS", "Length of a hold, and of the pause after it (5)",
+	 .number32 = &env.hold_ms, .max = 10000},
+	{"online", 'o', "COMMAND", "Time this command with the process held, and not held",
+	 .text = &env.online},
+	{"histogram", 'H', NULL, "Draw histograms also if the output is no terminal",
+	 .flag = &env.histogram},
+	{"force", 'F', NULL, "Also for a server that works for many programs", .flag = &env.force},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
-	case 'n': env.count = (unsigned)gp_option_number(state, "--count", arg, 1, 1000000); break;
-	case 'm':
-		env.hold_ns = GP_NS_PER_MS * gp_option_number(state, "--hold-ms", arg, 0, 10000);
-		break;
-	case 'o': env.online = arg; break;
-	case 'H': env.histogram = true; break;
-	case 'F': env.force = true; break;
-	case 'j': env.json = true; break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 struct side {
 	unsigned tried, done;
@@ -66,7 +206,7 @@ struct side {
 struct bench {
 	struct side hold, release;
 	struct gp_hist open, find; /* ns, on a newly opened device */
-	struct gp_online online;
+	struct online online;
 	unsigned blind; /* consecutive samples without an answer of the device */
 	bool stopped;   /* by a signal, or because the process ended */
 	struct gp_error release_failed;
@@ -152,7 +292,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	if (r == -ESRCH)
 		return true;
 	note(&b->hold, holds, r, true, &err);
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
 	measure_effect(b, &b->hold, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		scheduled[i] = holds->hold[i].last.scheduled;
@@ -163,7 +303,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 		b->release_failed = err;
 		return true;
 	}
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
@@ -199,11 +339,11 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 	int r = gp_holds_hold(holds, err), last;
 
 	if (!r)
-		r = gp_online_run(env.online, &b->online.alone, err);
+		r = online_run(env.online, &b->online.alone, err);
 	last = gp_holds_release(holds, err);
 	r = r ? r : last;
 	if (!r && !gp_stop_asked())
-		r = gp_online_run(env.online, &b->online.beside, err);
+		r = online_run(env.online, &b->online.beside, err);
 	return r;
 }
 
@@ -232,17 +372,14 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 
 static void print_times(const char *what, const struct gp_hist *h)
 {
-	char text[5][32];
-
 	if (!h->count) {
 		printf("%-8s -\n", what);
 		return;
 	}
-	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(text[0], sizeof text[0], h->min),
-	       gp_cli_duration(text[1], sizeof text[1], gp_hist_mean(h)),
-	       gp_cli_duration(text[2], sizeof text[2], gp_hist_quantile(h, 500000)),
-	       gp_cli_duration(text[3], sizeof text[3], gp_hist_quantile(h, 990000)),
-	       gp_cli_duration(text[4], sizeof text[4], h->max));
+	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(h->min).text,
+	       gp_cli_duration(gp_hist_mean(h)).text,
+	       gp_cli_duration(gp_hist_quantile(h, 500000)).text,
+	       gp_cli_duration(gp_hist_quantile(h, 990000)).text, gp_cli_duration(h->max).text);
 }
 
 static double percent(const struct side *s)
@@ -277,18 +414,16 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 			 (unsigned long long)turn_ms(b));
 }
 
-static void print_online_run(const char *when, const struct gp_online_run *run)
+static void print_online_run(const char *when, const struct online_run *run)
 {
-	char text[32];
-
 	if (run->done)
-		printf("  %-10s %9s, exit %d\n", when,
-		       gp_cli_duration(text, sizeof text, run->took_ns), run->status);
+		printf("  %-10s %9s, exit %d\n", when, gp_cli_duration(run->took_ns).text,
+		       run->status);
 	else
 		printf("  %-10s %9s\n", when, "-");
 }
 
-static void print_online(const struct gp_online *o)
+static void print_online(const struct online *o)
 {
 	printf("\n%s\n", env.online);
 	print_online_run("held", &o->alone);
@@ -300,7 +435,7 @@ static void print_online(const struct gp_online *o)
 
 static void print_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
-	char text[512], open[32], find[32];
+	char text[512];
 
 	printf("%d (%s) on %s%s: held and released %u times\n\n", ref->seen.pid, ref->seen.name,
 	       ref->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
@@ -320,13 +455,13 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 	if (b->find.count)
 		printf("a fresh start: %s to open the device, %s to find the process (p50 of %llu)"
 		       "\n",
-		       gp_cli_duration(open, sizeof open, gp_hist_quantile(&b->open, 500000)),
-		       gp_cli_duration(find, sizeof find, gp_hist_quantile(&b->find, 500000)),
+		       gp_cli_duration(gp_hist_quantile(&b->open, 500000)).text,
+		       gp_cli_duration(gp_hist_quantile(&b->find, 500000)).text,
 		       (unsigned long long)b->find.count);
 	if (env.histogram || isatty(STDOUT_FILENO)) {
 		putchar('\n');
-		gp_bars_print(stdout, "hold", &b->hold.took);
-		gp_bars_print(stdout, "release", &b->release.took);
+		print_bars(stdout, "hold", &b->hold.took);
+		print_bars(stdout, "release", &b->release.took);
 	}
 	if (env.online)
 		print_online(&b->online);
@@ -337,65 +472,58 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 /* Absent where nothing was measured. */
 static void add_times(struct json_object *into, const char *key, const struct gp_hist *h)
 {
-	struct json_object *o;
+	struct json_object *o = h->count ? gp_field_put_object(into, key) : NULL;
 
-	if (!h->count)
+	if (!o)
 		return;
-	o = json_object_new_object();
-	gp_field_put_decimal(o, "min", (double)h->min / 1e3, 1);
-	gp_field_put_decimal(o, "average", (double)gp_hist_mean(h) / 1e3, 1);
-	gp_field_put_decimal(o, "p50", (double)gp_hist_quantile(h, 500000) / 1e3, 1);
-	gp_field_put_decimal(o, "p99", (double)gp_hist_quantile(h, 990000) / 1e3, 1);
-	gp_field_put_decimal(o, "max", (double)h->max / 1e3, 1);
-	json_object_object_add(into, key, o);
+	gp_field_put_us(o, "min", h->min);
+	gp_field_put_us(o, "average", gp_hist_mean(h));
+	gp_field_put_us(o, "p50", gp_hist_quantile(h, 500000));
+	gp_field_put_us(o, "p99", gp_hist_quantile(h, 990000));
+	gp_field_put_us(o, "max", h->max);
 }
 
 static void add_side(struct json_object *into, const char *key, const struct side *s)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_field_put_object(into, key);
 
 	gp_field_put(o, "tried", s->tried);
 	gp_field_put(o, "done", s->done);
 	add_times(o, "answer_us", &s->took);
 	add_times(o, "effect_us", &s->effect);
-	json_object_object_add(o, "answer_histogram", gp_bars_json(&s->took));
+	add_bars(gp_field_put_list(o, "answer_histogram"), &s->took);
 	if (s->first.code)
 		gp_field_put_text(o, "error", s->first.text);
-	json_object_object_add(into, key, o);
 }
 
-static void add_command(struct json_object *into, const char *key, const struct gp_online_run *run)
+static void add_command(struct json_object *into, const char *key, const struct online_run *run)
 {
-	struct json_object *o;
+	struct json_object *o = run->done ? gp_field_put_object(into, key) : NULL;
 
-	if (!run->done)
+	if (!o)
 		return;
-	o = json_object_new_object();
-	gp_field_put_decimal(o, "took_us", (double)run->took_ns / 1e3, 1);
+	gp_field_put_us(o, "took_us", run->took_ns);
 	json_object_object_add(o, "exit", json_object_new_int(run->status));
-	json_object_object_add(into, key, o);
 }
 
 static void json_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
-	struct json_object *o = json_object_new_object(), *devices = json_object_new_array();
+	struct json_object *o = json_object_new_object(), *part;
 	char text[512];
 
 	gp_field_put(o, "pid", (uint64_t)ref->seen.pid);
 	gp_field_put_text(o, "name", ref->seen.name);
+	part = gp_field_put_list(o, "devices");
 	for (unsigned i = 0; i < n; i++)
-		json_object_array_add(devices, json_object_new_string(ref[i].gpu->info.name));
-	json_object_object_add(o, "devices", devices);
+		json_object_array_add(part, json_object_new_string(ref[i].gpu->info.name));
 	add_side(o, "hold", &b->hold);
 	add_side(o, "release", &b->release);
 	add_times(o, "open_us", &b->open);
 	add_times(o, "find_us", &b->find);
 	if (env.online) {
-		struct json_object *online = json_object_new_object();
-
-		add_command(online, "held", &b->online.alone);
-		add_command(online, "not_held", &b->online.beside);
-		json_object_object_add(o, "online", online);
+		part = gp_field_put_object(o, "online");
+		add_command(part, "held", &b->online.alone);
+		add_command(part, "not_held", &b->online.beside);
 	}
 	write_advice(b, text, sizeof text);
 	gp_field_put_text(o, "advice", text);
@@ -417,43 +545,27 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 	return r;
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	GP_TARGETS_ARGP("PID"),
-	.doc = "Hold and release a running process many times; measure times and success "
-	       "rate.\v"
-	       "The process loses no work. It runs about half of the time.\n\n"
-	       "Examples:\n"
-	       "  gpreempt bench 4711 --count 1000\n"
-	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
-};
-
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
 	static struct bench b;
 	struct gp_devices devices;
-	struct gp_error err = {0};
 	int r;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_hist_init(&b.hold.took);
 	gp_hist_init(&b.release.took);
 	gp_hist_init(&b.hold.effect);
 	gp_hist_init(&b.release.effect);
 	gp_hist_init(&b.open);
 	gp_hist_init(&b.find);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r && (r = gp_stop_open()) < 0)
-		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
-	if (r >= 0)
-		r = gp_devices_open(&devices, 0, &err);
+	r = gp_stop_begin(err);
+	if (!r)
+		r = gp_targets_open(&env.targets, &devices, err);
 	if (r)
-		return gp_cli_fail(&err);
-	r = bench(&devices, &b, &err);
+		return r;
+	r = bench(&devices, &b, err);
 	gp_devices_close(&devices);
 	if (r)
-		return gp_cli_fail(&err);
+		return r;
 	return b.hold.done == b.hold.tried && b.release.done == b.release.tried ? GP_EXIT_DONE
 										: GP_EXIT_FAILED;
 }
@@ -461,5 +573,13 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_bench = {
 	.name = "bench",
 	.summary = "measure how fast and how reliably a process is held and released",
+	.arguments = "PID",
+	.targets = &env.targets,
+	.options = options,
+	.doc = "Hold and release a running process many times; measure times and success rate.\v"
+	       "The process loses no work. It runs about half of the time.\n\n"
+	       "Examples:\n"
+	       "  gpreempt bench 4711 --count 1000\n"
+	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
 	.run = run,
 };

@@ -3,7 +3,6 @@
  * gpreempt demo: an inference service beside a training job on a simulated H200, shared by the
  * driver alone, with policy priority, and with priority and a hint. Takes a few seconds.
  */
-#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/lib/options.h"
 #include "cli/draw/chart.h"
 #include "cli/sim/timeline.h"
 #include "cli/sim/sim_report.h"
@@ -24,28 +24,14 @@ static struct {
 	uint64_t seed;
 } env = {.seed = 1};
 
-static const struct argp_option options[] = {
-	{"svg", 'o', "FILE", 0,
-	 "Write the picture to FILE (default: gpreempt-demo.svg in this folder)", 0},
-	{"seed", 's', "N", 0, "Seed of the random numbers (default: 1)", 0},
-	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
+static const struct gp_option options[] = {
+	{"svg", 'o', "FILE",
+	 "Write the picture to FILE (default: gpreempt-demo.svg in this folder)", .text = &env.svg},
+	{"seed", 's', "N", "Seed of the random numbers (default: 1)", .number = &env.seed,
+	 .max = UINT64_MAX},
+	{"json", 'j', NULL, "Write JSON instead of the table and the timeline", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case 'o': env.svg = arg; break;
-	case 's':
-		if (!gp_cli_number(arg, UINT64_MAX, &env.seed))
-			argp_error(state, "--seed takes a whole number, not '%s'", arg);
-		break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument; remove '%s'", arg); break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 enum { INFERENCE, TRAINING };
 
@@ -115,8 +101,6 @@ static double kept(const struct gp_run *run)
 
 static void print_table(const struct gp_run *runs)
 {
-	char p50[32], p99[32], max[32];
-
 	printf("An inference service (a 100 us kernel every 3 ms) beside a training job that\n"
 	       "fills the GPU, on a simulated H200 that was checked against a real one.\n"
 	       "%.0f seconds:\n\n",
@@ -126,10 +110,9 @@ static void print_table(const struct gp_run *runs)
 	for (unsigned i = 0; i < ARMS; i++) {
 		const struct gp_run_task *t = &runs[i].task[INFERENCE];
 
-		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label,
-		       gp_cli_duration(p50, sizeof p50, t->p50_ns),
-		       gp_cli_duration(p99, sizeof p99, t->p99_ns),
-		       gp_cli_duration(max, sizeof max, t->max_ns), kept(&runs[i]));
+		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label, gp_cli_duration(t->p50_ns).text,
+		       gp_cli_duration(t->p99_ns).text, gp_cli_duration(t->max_ns).text,
+		       kept(&runs[i]));
 	}
 }
 
@@ -139,15 +122,12 @@ static void print_conclusion(const struct gp_run *runs)
 	uint64_t after_ns = runs[PRIORITY].task[INFERENCE].p99_ns;
 	uint64_t hinted_ns = runs[HINTED].task[INFERENCE].p99_ns;
 	double was = kept(&runs[DEFAULT]), is = kept(&runs[PRIORITY]);
-	char before[32], after[32], hinted[32];
 
 	printf("\n99 of 100 requests are answered within %s instead of %s, %.1f times\n"
 	       "sooner, and within %s with a hint. The training job kept %.1f %% of its\n"
 	       "speed before, and ",
-	       gp_cli_duration(after, sizeof after, after_ns),
-	       gp_cli_duration(before, sizeof before, before_ns),
-	       (double)before_ns / (double)after_ns,
-	       gp_cli_duration(hinted, sizeof hinted, hinted_ns), was);
+	       gp_cli_duration(after_ns).text, gp_cli_duration(before_ns).text,
+	       (double)before_ns / (double)after_ns, gp_cli_duration(hinted_ns).text, was);
 	if (is > was - 0.5)
 		printf("loses nothing by it.\n");
 	else
@@ -224,9 +204,8 @@ static int show(const struct gp_scenario *s, const struct gp_run *runs,
 	struct gp_timeline_style style = terminal_style();
 
 	if (env.json) {
-		gp_report_json(stdout,
-			       &(struct gp_report){
-				       .scenario = s, .run = runs, .label = labels, .nruns = ARMS});
+		gp_report_json(&(struct gp_report){
+			.scenario = s, .run = runs, .label = labels, .nruns = ARMS});
 		return GP_EXIT_DONE;
 	}
 	print_table(runs);
@@ -236,7 +215,7 @@ static int show(const struct gp_scenario *s, const struct gp_run *runs,
 	return write_svg(timeline);
 }
 
-static int run_all(struct gp_scenario *s)
+static int run_all(struct gp_scenario *s, struct gp_error *err)
 {
 	struct gp_timeline timeline = {
 		.scenario = s,
@@ -249,47 +228,33 @@ static int run_all(struct gp_scenario *s)
 		.row = {{.task = INFERENCE}, {.task = TRAINING}},
 	};
 	struct gp_run runs[ARMS] = {0};
-	struct gp_error err = {0};
-	int code = GP_EXIT_DONE;
+	int r = 0;
 
-	for (unsigned i = 0; i < ARMS && !err.code; i++)
-		if (run_arm(&arms[i], s, &timeline, &runs[i], &err))
-			code = gp_cli_fail(&err);
-	if (!err.code)
-		code = show(s, runs, &timeline);
+	for (unsigned i = 0; i < ARMS && !r; i++)
+		r = run_arm(&arms[i], s, &timeline, &runs[i], err);
+	if (!r)
+		r = show(s, runs, &timeline);
 	for (unsigned i = 0; i < ARMS; i++)
 		gp_run_free(&runs[i]);
 	gp_timeline_free(&timeline);
-	return code;
+	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "Show preemptive scheduling on a simulated GPU. Needs no GPU, no root and "
-		       "no network.\v"
-		       "The last line names a picture of the GPU's use over time; open it in a "
-		       "browser.\n",
-	};
-	struct gp_error err = {0};
 	struct gp_scenario s;
-	int code;
+	int r = build(&s) ? gp_fail(err, -ENOMEM, "no memory for the demo") : run_all(&s, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (build(&s)) {
-		gp_fail(&err, -ENOMEM, "no memory for the demo");
-		code = gp_cli_fail(&err);
-	} else {
-		code = run_all(&s);
-	}
 	gp_scenario_free(&s);
-	return code;
+	return r;
 }
 
 const struct gp_verb gp_verb_demo = {
 	.name = "demo",
 	.summary = "preemptive scheduling in a few seconds, on a simulated GPU",
+	.options = options,
+	.doc = "Show preemptive scheduling on a simulated GPU. Needs no GPU, no root and no "
+	       "network.\v"
+	       "The last line names a picture of the GPU's use over time; open it in a browser.\n",
 	.run = run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt doctor: checks what this machine can do, what is missing, and how to fix it. */
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
+#include "cli/lib/options.h"
 #include "cli/lib/fields.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
@@ -19,20 +19,10 @@ static struct {
 	bool json;
 } env;
 
-static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 struct report {
 	bool colour;
@@ -85,16 +75,15 @@ static void print_finding(const struct report *r, const struct gp_finding *f)
 	print_text(f->advice, INDENT + 3);
 }
 
-static struct json_object *finding_to_json(const struct gp_finding *f)
+static void add_finding(struct json_object *list, const struct gp_finding *f)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = gp_list_object(list);
 
 	gp_field_put_text(o, "level", level_names[f->level]);
 	gp_field_put_text(o, "subject", f->subject);
 	gp_field_put_text(o, "text", f->text);
 	if (f->advice)
 		gp_field_put_text(o, "advice", f->advice);
-	return o;
 }
 
 static void take_finding(void *arg, const struct gp_finding *f)
@@ -114,7 +103,7 @@ static void take_finding(void *arg, const struct gp_finding *f)
 			snprintf(r->todo, sizeof r->todo, "%s", f->advice ? f->advice : f->text);
 	}
 	if (env.json)
-		json_object_array_add(r->findings, finding_to_json(f));
+		add_finding(r->findings, f);
 	else
 		print_finding(r, f);
 }
@@ -349,11 +338,10 @@ static unsigned examine(struct report *r, const struct gp_devices *devices,
 	gp_backend_doctor(ops, take_finding, r);
 	ready = r->missing ? 0 : ready_devices(devices, ops);
 	if (backends) {
-		o = json_object_new_object();
+		o = gp_list_object(backends);
 		gp_field_put_text(o, "name", ops->name);
 		json_object_object_add(o, "findings", r->findings);
 		gp_field_put(o, "ready", ready);
-		json_object_array_add(backends, o);
 	}
 	return ready;
 }
@@ -387,25 +375,15 @@ static void print_json(struct json_object *backends, struct json_object *undo,
 	gp_print_json_once(o);
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "Check which GPUs of this machine can be used, what is missing, and how to "
-		       "fix "
-		       "it.\v"
-		       "Exit code 4: no GPU is ready.\n\n"
-		       "Example:\n"
-		       "  gpreempt doctor\n",
-	};
 	struct json_object *backends;
 	struct report report = {0};
 	struct gp_devices devices;
 	struct left left = {0};
 	unsigned ready = 0;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	(void)err;
 	report.colour = !env.json && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	gp_devices_open(&devices, 0, NULL); /* may fail: this verb explains why */
 	backends = env.json ? json_object_new_array() : NULL;
@@ -429,5 +407,10 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_doctor = {
 	.name = "doctor",
 	.summary = "check what this machine can do, what is missing, how to fix it",
+	.options = options,
+	.doc = "Check which GPUs of this machine can be used, what is missing, and how to fix it.\v"
+	       "Exit code 4: no GPU is ready.\n\n"
+	       "Example:\n"
+	       "  gpreempt doctor\n",
 	.run = run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt events: prints the events of the daemon as they happen. */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
 
 static const char *const kinds[] = {
 	"task_in", "task_out", "held",     "released", "policy", "ejected", "action_failed",
@@ -24,14 +22,6 @@ static struct {
 	uint64_t for_ns;
 	struct json_object *kinds; /* NULL = all */
 } env = {.for_ns = GP_NEVER};
-
-static const struct argp_option options[] = {
-	{"kind", 'k', "KIND[,KIND...]", 0, "Only these kinds, such as task_in, held, released", 0},
-	{"for", 'f', "TIME", 0,
-	 "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
-	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
-	{0},
-};
 
 static void add_kind(struct argp_state *state, const char *word, size_t length)
 {
@@ -50,22 +40,22 @@ static void add_kind(struct argp_state *state, const char *word, size_t length)
 		   list);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void add_kinds(struct argp_state *state, char *list)
 {
-	switch (key) {
-	case 'k':
-		for (const char *word = arg; word; word = strchr(word, ',')) {
-			word += word != arg;
-			add_kind(state, word, strcspn(word, ","));
-		}
-		break;
-	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
-	default: return ARGP_ERR_UNKNOWN;
+	for (const char *word = list; word; word = strchr(word, ',')) {
+		word += word != list;
+		add_kind(state, word, strcspn(word, ","));
 	}
-	return 0;
 }
+
+static const struct gp_option options[] = {
+	{"kind", 'k', "KIND[,KIND...]", "Only these kinds, such as task_in, held, released",
+	 .call = add_kinds},
+	{"for", 'f', "TIME", "End after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)",
+	 .time_ns = &env.for_ns},
+	{"json", 'j', NULL, "Write JSON: one object per line for each event", .flag = &env.json},
+	{0},
+};
 
 static void print_time(struct json_object *event)
 {
@@ -156,7 +146,7 @@ static int subscribe(struct gp_client *client, struct gp_error *err)
 
 	if (env.kinds)
 		json_object_object_add(params, "events", env.kinds);
-	return gp_ask(client, "subscribe", params, NULL, err);
+	return gp_client_call(client, "subscribe", params, NULL, err);
 }
 
 /* Prints all pending events. 0, or -errno: the daemon has ended. */
@@ -193,34 +183,29 @@ static int follow(struct gp_client *client, struct gp_error *err)
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "Print the events of the daemon: tasks that come and go, holds, releases, "
-		       "changes of policy, failures.\v"
-		       "Examples:\n"
-		       "  gpreempt events\n"
-		       "  gpreempt events --kind held,released --for 10s --json\n",
-	};
 	struct gp_client *client = NULL;
-	struct gp_error err = {0};
 	int r;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
-	r = gp_client_connect(NULL, &client, &err);
+	r = gp_client_connect(NULL, &client, err);
 	if (!r)
-		r = subscribe(client, &err);
+		r = subscribe(client, err);
 	if (!r)
-		r = follow(client, &err);
+		r = follow(client, err);
 	gp_client_close(client);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_events = {
 	.name = "events",
 	.summary = "follow the events of the daemon",
+	.options = options,
+	.doc = "Print the events of the daemon: tasks that come and go, holds, releases, changes "
+	       "of policy, failures.\v"
+	       "Examples:\n"
+	       "  gpreempt events\n"
+	       "  gpreempt events --kind held,released --for 10s --json\n",
 	.run = run,
 };

@@ -1,47 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt ps: lists the processes that have queues on the GPUs, and their share of them. */
-#include <argp.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "cli/ask/with_daemon.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
-#include "cli/lib/targets.h"
-#include "cli/lib/task_table.h"
-
-enum { NO_DAEMON = 0x2000 };
+#include "cli/lib/grid.h"
 
 static struct {
 	bool json;
 	bool no_daemon;
-	bool patient; /* waits longer for shares that are not known by then */
+	bool has_time;
 	uint64_t for_ns;
-} env = {.patient = true, .for_ns = 500 * GP_NS_PER_MS};
+} env = {.for_ns = 500 * GP_NS_PER_MS};
 
-static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "Observe for this time to measure shares (500ms)", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Ask the GPUs directly, also if a daemon runs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"for", 'f', "TIME", "Observe for this time to measure shares (500ms)",
+	 .time_ns = &env.for_ns, .given = &env.has_time},
+	{"no-daemon", 0, NULL, "Ask the GPUs directly, also if a daemon runs",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case 'f':
-		env.for_ns = gp_option_duration(state, "--for", arg);
-		env.patient = false;
-		break;
-	case 'j': env.json = true; break;
-	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 static void print_devices(struct json_object *devices)
 {
@@ -88,39 +70,34 @@ static void print_all(struct json_object *tasks, struct json_object *devices, bo
 		puts("processes of other users are not shown; root sees them");
 }
 
-static int run(int argc, char **argv)
+/* Without --for it waits longer for shares that are not known by then. */
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "List the processes that have queues on the GPUs: class, slice, state, "
-		       "share of the GPU, memory. If a daemon runs, the list is the daemon's.\v"
-		       "A value that is not known is a dash, and absent from JSON. A share with "
-		       "<= is an upper limit: the slices that the task was granted.\n\n"
-		       "Examples:\n"
-		       "  gpreempt ps\n"
-		       "  gpreempt ps --for 2s --json\n",
-	};
 	struct json_object *answer = NULL;
-	struct gp_error err = {0};
-	int exit = GP_EXIT_DONE;
-	bool from_daemon;
+	int r = GP_EXIT_DONE;
+	bool from_daemon = !env.no_daemon &&
+			   gp_daemon_tasks(env.has_time ? env.for_ns : 0, false, &answer, &r);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	from_daemon = !env.no_daemon &&
-		      gp_daemon_tasks(env.patient ? 0 : env.for_ns, false, &answer, &exit);
-	if (!from_daemon && gp_local_tasks(env.for_ns, env.patient, &answer, &err))
-		return gp_cli_fail(&err);
+	if (!from_daemon)
+		r = gp_local_tasks(env.for_ns, !env.has_time, &answer, err);
 	if (answer && env.json)
 		gp_print_json(gp_field(answer, "tasks"));
 	else if (answer)
 		print_all(gp_field(answer, "tasks"), gp_field(answer, "devices"), from_daemon);
 	json_object_put(answer);
-	return exit;
+	return r;
 }
 
 const struct gp_verb gp_verb_ps = {
 	.name = "ps",
 	.summary = "processes with queues on the GPUs, and what they use of them",
+	.options = options,
+	.doc = "List the processes that have queues on the GPUs: class, slice, state, share of the "
+	       "GPU, memory. If a daemon runs, the list is the daemon's.\v"
+	       "A value that is not known is a dash, and absent from JSON. A share with <= is an "
+	       "upper limit: the slices that the task was granted.\n\n"
+	       "Examples:\n"
+	       "  gpreempt ps\n"
+	       "  gpreempt ps --for 2s --json\n",
 	.run = run,
 };

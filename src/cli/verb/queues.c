@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
-#include "cli/lib/targets.h"
+#include "cli/lib/grid.h"
+#include "cli/lib/options.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
 
@@ -14,31 +14,20 @@ static struct {
 	struct gp_targets targets;
 	bool json, c_array;
 	uint32_t min_priority;
-} env;
+} env = {.targets.single = true};
 
-static const struct argp_option options[] = {
-	{"c", 'c', NULL, 0, "Write the ids as a C array", 0},
-	{"min-priority", 'm', "N", 0, "Leave out queues with a priority below N, 0 to 15", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"c", 'c', NULL, "Write the ids as a C array", .flag = &env.c_array},
+	{"min-priority", 'm', "N", "Leave out queues with a priority below N, 0 to 15",
+	 .number32 = &env.min_priority, .max = 15},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
-	case 'c': env.c_array = true; break;
-	case 'm':
-		env.min_priority = (uint32_t)gp_option_number(state, "--min-priority", arg, 0, 15);
-		break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (env.json && env.c_array)
-			argp_error(state, "give either --c or --json");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (env.json && env.c_array)
+		argp_error(state, "give either --c or --json");
 }
 
 /* The queues of a process on one device. */
@@ -49,40 +38,6 @@ struct list {
 	int64_t evicted_ms; /* -errno = not known */
 	bool not_attached;  /* what only an attached process sees is not known, `held` included */
 };
-
-static void add_bytes(struct gp_grid *grid, uint64_t bytes)
-{
-	char text[32];
-
-	gp_grid_text(grid, bytes ? gp_cli_bytes(text, sizeof text, bytes) : NULL);
-}
-
-static void add_address(struct gp_grid *grid, uint64_t address)
-{
-	gp_grid_cell_if(grid, address, "0x%llx", (unsigned long long)address);
-}
-
-static void add_queue(struct gp_grid *grid, const struct list *l, const struct gp_queue *q)
-{
-	char slice[32];
-
-	gp_grid_cell(grid, "%u", q->id);
-	gp_grid_cell(grid, "%u", l->ref.device);
-	gp_grid_text(grid, q->type);
-	gp_grid_text(grid, l->not_attached ? NULL : q->held ? "yes" : "no");
-	gp_grid_cell_if(grid, q->priority != UINT32_MAX, "%u", q->priority);
-	gp_grid_cell_if(grid, q->pending != UINT64_MAX, "%llu", (unsigned long long)q->pending);
-	add_address(grid, q->ring_address);
-	add_bytes(grid, q->ring_bytes);
-	add_address(grid, q->save_address);
-	add_bytes(grid, q->save_bytes);
-	gp_grid_cell_if(grid, q->channels, "%u", q->channels);
-	gp_grid_text(grid, q->slice_us ? gp_cli_duration(slice, sizeof slice, 1000ull * q->slice_us)
-				       : NULL);
-	gp_grid_cell_if(grid, q->interleave != UINT32_MAX, "%u", q->interleave);
-	add_address(grid, q->owner);
-	add_address(grid, q->object);
-}
 
 /* "1 compute and 3 copy queues on NVIDIA H200 #0" */
 static void print_total(const struct list *l)
@@ -109,12 +64,9 @@ static void print_total(const struct list *l)
 
 static void print_evicted(const struct list *l)
 {
-	char text[32];
-
 	if (l->evicted_ms > 0)
 		printf("evicted for %s until now on device %u, because GPU memory was short\n",
-		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
-		       l->ref.device);
+		       gp_cli_duration((uint64_t)l->evicted_ms * GP_NS_PER_MS).text, l->ref.device);
 }
 
 static unsigned count(const struct list *list, unsigned n)
@@ -124,56 +76,6 @@ static unsigned count(const struct list *list, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		all += list[i].n;
 	return all;
-}
-
-static void print_lists(const struct list *list, unsigned n)
-{
-	static const struct gp_column columns[] = {
-		{"ID", 0},         {"DEVICE", 0},    {"TYPE", GP_COLUMN_LEFT},
-		{"HELD", 0},       {"PRIORITY", 0},  {"PENDING", 0},
-		{"RING", 0},       {"RING SIZE", 0}, {"SAVE AREA", 0},
-		{"SAVE SIZE", 0},  {"CHANNELS", 0},  {"SLICE", 0},
-		{"INTERLEAVE", 0}, {"CLIENT", 0},    {"OBJECT", 0},
-	};
-	struct gp_grid grid;
-
-	if (!count(list, n)) {
-		printf("process %d (%s) has no queue with a priority of %u or more\n",
-		       list[0].ref.seen.pid, list[0].ref.seen.name, env.min_priority);
-		return;
-	}
-	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < list[i].n; k++)
-			add_queue(&grid, &list[i], &list[i].queue[k]);
-	gp_grid_end(&grid, stdout);
-	putchar('\n');
-	for (unsigned i = 0; i < n; i++)
-		print_total(&list[i]);
-	if (n > 1)
-		printf("%u queues in all\n", count(list, n));
-	for (unsigned i = 0; i < n; i++)
-		print_evicted(&list[i]);
-}
-
-/* A program chooses its own name: it must not end the comment. */
-static void print_c_name(const char *name)
-{
-	for (; *name; name++)
-		putchar(*name == '*' || *name == '\n' || *name == '\\' ? '?' : *name);
-}
-
-static void print_c(const struct list *list, unsigned n)
-{
-	printf("/* Queues of process %d (", list[0].ref.seen.pid);
-	print_c_name(list[0].ref.seen.name);
-	puts("), as gpreempt queues --c found them. */\n"
-	     "static const unsigned int queue_ids[] = {");
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < list[i].n; k++)
-			printf("\t%u, /* %s, %s */\n", list[i].queue[k].id, list[i].queue[k].type,
-			       list[i].ref.gpu->info.name);
-	puts("};");
 }
 
 static struct json_object *queue_to_json(const struct list *l, const struct gp_queue *q)
@@ -204,26 +106,92 @@ static struct json_object *queue_to_json(const struct list *l, const struct gp_q
 	return o;
 }
 
+/* The caller puts it. */
+static struct json_object *queues_to_json(const struct list *list, unsigned n)
+{
+	struct json_object *queues = json_object_new_array();
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < list[i].n; k++)
+			json_object_array_add(queues, queue_to_json(&list[i], &list[i].queue[k]));
+	return queues;
+}
+
+static void print_lists(const struct list *list, unsigned n)
+{
+	static const struct gp_task_column columns[] = {
+		{"ID", "id", GP_CELL_PLAIN, false},
+		{"DEVICE", "device", GP_CELL_PLAIN, false},
+		{"TYPE", "type", GP_CELL_PLAIN, true},
+		{"HELD", "held", GP_CELL_YES_NO, false},
+		{"PRIORITY", "priority", GP_CELL_PLAIN, false},
+		{"PENDING", "pending", GP_CELL_PLAIN, false},
+		{"RING", "ring_address", GP_CELL_PLAIN, false},
+		{"RING SIZE", "ring_bytes", GP_CELL_BYTES, false},
+		{"SAVE AREA", "save_address", GP_CELL_PLAIN, false},
+		{"SAVE SIZE", "save_bytes", GP_CELL_BYTES, false},
+		{"CHANNELS", "channels", GP_CELL_PLAIN, false},
+		{"SLICE", "slice_us", GP_CELL_US, false},
+		{"INTERLEAVE", "interleave", GP_CELL_PLAIN, false},
+		{"CLIENT", "client", GP_CELL_PLAIN, false},
+		{"OBJECT", "object", GP_CELL_PLAIN, false},
+		{0},
+	};
+	struct json_object *queues;
+
+	if (!count(list, n)) {
+		printf("process %d (%s) has no queue with a priority of %u or more\n",
+		       list[0].ref.seen.pid, list[0].ref.seen.name, env.min_priority);
+		return;
+	}
+	queues = queues_to_json(list, n);
+	gp_table_print(stdout, queues, columns);
+	json_object_put(queues);
+	putchar('\n');
+	for (unsigned i = 0; i < n; i++)
+		print_total(&list[i]);
+	if (n > 1)
+		printf("%u queues in all\n", count(list, n));
+	for (unsigned i = 0; i < n; i++)
+		print_evicted(&list[i]);
+}
+
+/* A program chooses its own name: it must not end the comment. */
+static void print_c_name(const char *name)
+{
+	for (; *name; name++)
+		putchar(*name == '*' || *name == '\n' || *name == '\\' ? '?' : *name);
+}
+
+static void print_c(const struct list *list, unsigned n)
+{
+	printf("/* Queues of process %d (", list[0].ref.seen.pid);
+	print_c_name(list[0].ref.seen.name);
+	puts("), as gpreempt queues --c found them. */\n"
+	     "static const unsigned int queue_ids[] = {");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < list[i].n; k++)
+			printf("\t%u, /* %s, %s */\n", list[i].queue[k].id, list[i].queue[k].type,
+			       list[i].ref.gpu->info.name);
+	puts("};");
+}
+
 static void print_json(const struct list *list, unsigned n)
 {
-	struct json_object *all = json_object_new_object(), *devices = json_object_new_array(),
-			   *queues = json_object_new_array();
+	struct json_object *all = json_object_new_object(), *devices;
 
 	gp_field_put(all, "pid", (uint64_t)list[0].ref.seen.pid);
 	gp_field_put_text(all, "name", list[0].ref.seen.name);
+	devices = gp_field_put_list(all, "devices");
 	for (unsigned i = 0; i < n; i++) {
-		struct json_object *device = json_object_new_object();
+		struct json_object *device = gp_list_object(devices);
 
 		gp_field_put(device, "device", list[i].ref.device);
 		gp_field_put_text(device, "name", list[i].ref.gpu->info.name);
 		if (list[i].evicted_ms >= 0)
 			gp_field_put(device, "evicted_ms", (uint64_t)list[i].evicted_ms);
-		json_object_array_add(devices, device);
-		for (unsigned k = 0; k < list[i].n; k++)
-			json_object_array_add(queues, queue_to_json(&list[i], &list[i].queue[k]));
 	}
-	json_object_object_add(all, "devices", devices);
-	json_object_object_add(all, "queues", queues);
+	json_object_object_add(all, "queues", queues_to_json(list, n));
 	gp_print_json_once(all);
 }
 
@@ -321,35 +289,31 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 	return r;
 }
 
-static const struct argp argp = {
-	.options = options,
-	.parser = parse,
-	GP_TARGETS_ARGP("PID"),
-	.doc = "List the queues of a process: the units that the driver can hold.\v"
-	       "A value that is not known is a dash, and absent from JSON. A column of "
-	       "dashes is left out.\n\n"
-	       "Examples:\n"
-	       "  gpreempt queues 4711\n"
-	       "  gpreempt queues 4711 --min-priority 8 --c\n"
-	       "  gpreempt queues --container web 1 --json\n",
-};
-
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
 	struct gp_devices devices;
-	struct gp_error err = {0};
-	int r;
+	int r = gp_targets_open(&env.targets, &devices, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_open(&env.targets, &devices, &err))
-		return gp_cli_fail(&err);
-	r = list_queues(&devices, &err);
+	if (r)
+		return r;
+	r = list_queues(&devices, err);
 	gp_devices_close(&devices);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_queues = {
 	.name = "queues",
 	.summary = "the queues of a process",
+	.arguments = "PID",
+	.targets = &env.targets,
+	.options = options,
+	.check = check,
+	.doc = "List the queues of a process: the units that the driver can hold.\v"
+	       "A value that is not known is a dash, and absent from JSON. A column of dashes is "
+	       "left out.\n\n"
+	       "Examples:\n"
+	       "  gpreempt queues 4711\n"
+	       "  gpreempt queues 4711 --min-priority 8 --c\n"
+	       "  gpreempt queues --container web 1 --json\n",
 	.run = run,
 };

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt resume: releases held processes, whichever process held them, also if that one died. */
+/*
+ * gpreempt resume: releases held processes, whichever process held them, also if that one died.
+ *
+ * In this file: the results; what the daemon releases; the replay of undo records; the release of
+ * queues without a record.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +12,10 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/ask/with_daemon.h"
-#include "cli/verb/resume.h"
-#include "cli/lib/targets.h"
-#include "hold/devices.h"
 #include "gpu/backends.h"
+#include "hold/devices.h"
 #include "hold/replay.h"
 
 static struct {
@@ -25,30 +28,245 @@ static struct {
 #define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
 #define PAUSE_US 10000
 
-enum { NO_DAEMON = 0x2000 };
-
-static const struct argp_option options[] = {
-	{"all", 'a', NULL, 0, "All processes that have queues, with and without an undo record", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Use the undo records only, also if a daemon runs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"all", 'a', NULL, "All processes that have queues, with and without an undo record",
+	 .flag = &env.all},
+	{"no-daemon", 0, NULL, "Use the undo records only, also if a daemon runs",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
-	case 'a': env.all = true; break;
-	case 'j': env.json = true; break;
-	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_END:
-		if (env.all == (env.targets.n > 0))
-			argp_error(state, "give either PIDs or --all");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
+	if (env.all == (env.targets.n > 0))
+		argp_error(state, "give either PIDs or --all");
+}
+
+/* The results so far. A process is reported once, also if it has several records. */
+struct outcome {
+	struct json_object *list; /* of released processes, with --json */
+	unsigned released;        /* processes */
+	unsigned unchanged;       /* processes that had nothing to undo */
+	unsigned stale;           /* records of processes that have ended */
+	int exit;                 /* of the first failure */
+	pid_t daemon;             /* that answered: its own tasks stay as they are; 0 = none */
+	bool foreign_daemon;      /* the daemon's records are not readable for this user */
+	struct gp_error *answer;  /* of the daemon, by target; .code 0: it knows the process */
+	unsigned n, capacity;
+	pid_t *done; /* processes that are reported */
+};
+
+/* The process that held another. The name is read before the release, which may end the process. */
+struct owner {
+	pid_t pid;
+	char name[32];
+	enum gp_owner_state state; /* GP_OWNER_RUNS: it released the process */
+};
+
+static bool is_done(const struct outcome *o, pid_t pid)
+{
+	for (unsigned i = 0; i < o->n; i++)
+		if (o->done[i] == pid)
+			return true;
+	return false;
+}
+
+/* Marks a process as reported. */
+static void note_done(struct outcome *o, pid_t pid)
+{
+	pid_t *p;
+
+	if (o->n == o->capacity) {
+		o->capacity = o->capacity ? 2 * o->capacity : 64;
+		p = realloc(o->done, o->capacity * sizeof *p);
+		if (!p) {
+			fputs("gpreempt: no memory\n", stderr);
+			exit(GP_EXIT_FAILED);
+		}
+		o->done = p;
 	}
-	return 0;
+	o->done[o->n++] = pid;
+}
+
+static void print_released(const struct outcome *o, pid_t pid, const char *name,
+			   const struct owner *owner)
+{
+	if (!owner)
+		printf("released %d (%s)\n", pid, name);
+	else if (owner->state == GP_OWNER_ENDED)
+		printf("released %d (%s), left held by process %d, which has ended\n", pid, name,
+		       owner->pid);
+	else if (owner->state != GP_OWNER_RUNS)
+		printf("released %d (%s), which %d (%s) held; that process %s, and its undo record "
+		       "stays\n",
+		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
+	else if (owner->pid == o->daemon)
+		printf("released %d (%s); %s (%d) schedules it again\n", pid, name, owner->name,
+		       owner->pid);
+	else
+		printf("released %d (%s), which %d (%s) held\n", pid, name, owner->pid,
+		       owner->name);
+}
+
+/* `owner` NULL: the process that held it is not known. */
+static void note_released(struct outcome *o, pid_t pid, const struct owner *owner)
+{
+	struct json_object *process;
+	char name[32];
+
+	if (is_done(o, pid))
+		return;
+	note_done(o, pid);
+	gp_process_name(pid, name, sizeof name);
+	o->released++;
+	if (!env.json) {
+		print_released(o, pid, name, owner);
+		return;
+	}
+	process = gp_list_object(o->list);
+	gp_field_put(process, "pid", (uint64_t)pid);
+	gp_field_put_text(process, "name", name);
+	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
+}
+
+static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
+{
+	int code;
+
+	if (is_done(o, pid))
+		return; /* by another record */
+	code = gp_cli_fail(err);
+	note_done(o, pid);
+	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
+}
+
+static void end_outcome(const struct outcome *o)
+{
+	if (env.json) {
+		struct json_object *all = json_object_new_object();
+
+		json_object_object_add(all, "released", o->list);
+		gp_field_put(all, "unchanged", o->unchanged);
+		gp_field_put(all, "ended", o->stale);
+		gp_print_json_once(all);
+		return;
+	}
+	if (o->stale)
+		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
+		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
+	if (!o->released && !o->exit)
+		puts("nothing was held");
+}
+
+static bool is_held_by_user(struct json_object *task)
+{
+	char words[64];
+
+	return gp_field_words(task, "held_by", words, sizeof words) && strstr(words, "user");
+}
+
+/* The pid of the daemon, which owns its records; 0: not known. With socket activation the peer of
+ * the socket may be another process. */
+static pid_t daemon_pid(struct gp_client *client)
+{
+	struct json_object *answer = NULL;
+	pid_t pid;
+
+	gp_client_call(client, "stats", NULL, &answer, NULL);
+	pid = (pid_t)gp_field_number_or(gp_field(answer, "daemon"), "pid", 0);
+	json_object_put(answer);
+	return pid;
+}
+
+/* All tasks; NULL if the daemon does not answer. */
+static struct json_object *ask_tasks(struct gp_client *client)
+{
+	struct json_object *devices, *tasks;
+	int r = gp_ask_devices(client, &devices, NULL);
+
+	if (r)
+		return NULL;
+	r = gp_ask_tasks(client, devices, &tasks, NULL);
+	json_object_put(devices);
+	return r ? NULL : tasks;
+}
+
+static bool is_still_held(struct json_object *tasks, struct json_object *task)
+{
+	for (size_t i = 0; i < json_object_array_length(tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(tasks, i);
+
+		if (gp_field_number_or(t, "task", 0) == gp_field_number_or(task, "task", 0) &&
+		    gp_field_number_or(t, "device", 0) == gp_field_number_or(task, "device", 0))
+			return is_held_by_user(t);
+	}
+	return false;
+}
+
+/* Tasks of other users may stay held: only root and the group gpreempt release them. */
+static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon)
+{
+	struct json_object *before = ask_tasks(client);
+	int r = gp_client_call(client, "release_all", NULL, NULL, NULL);
+	struct json_object *after = r ? NULL : ask_tasks(client);
+	struct gp_error err = {0};
+	unsigned others = 0;
+
+	for (size_t i = 0; before && after && i < json_object_array_length(before); i++) {
+		struct json_object *t = json_object_array_get_idx(before, i);
+
+		if (!is_held_by_user(t))
+			continue;
+		if (is_still_held(after, t))
+			others++;
+		else
+			note_released(o, (pid_t)gp_field_number_or(t, "pid", 0), daemon);
+	}
+	json_object_put(before);
+	json_object_put(after);
+	if (others) {
+		gp_fail(&err, -EPERM,
+			"%u task%s held by other users stay%s held; root can release them", others,
+			others == 1 ? "" : "s", others == 1 ? "s" : "");
+		o->exit = gp_cli_fail(&err);
+	}
+	return r;
+}
+
+/* Only tasks that a user held are reported as released. */
+static bool is_held(struct json_object *tasks, pid_t pid)
+{
+	for (size_t i = 0; tasks && i < json_object_array_length(tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(tasks, i);
+
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && is_held_by_user(t))
+			return true;
+	}
+	return false;
+}
+
+/* Notes the targets that the daemon refused. */
+static int ask_release_named(struct gp_client *client, struct outcome *o,
+			     const struct owner *daemon)
+{
+	struct json_object *tasks = ask_tasks(client);
+	int r = 0;
+
+	o->answer = calloc(env.targets.n, sizeof *o->answer);
+	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
+		pid_t pid = env.targets.pid[i];
+		int code = gp_ask_about(client, "release", pid, NULL, NULL, &o->answer[i]);
+
+		if (!code && is_held(tasks, pid))
+			note_released(o, pid, daemon);
+		if (code == -EPERM || code == -EACCES)
+			note_failed(o, pid, &o->answer[i]);
+		if (code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO)
+			r = code;
+	}
+	json_object_put(tasks);
+	return o->answer ? r : -ENOMEM;
 }
 
 static bool is_target(pid_t pid)
@@ -86,46 +304,41 @@ static int release_everywhere(pid_t pid, struct gp_error *err)
 	return gp_fail(err, r, "process %d has no queues to release", pid);
 }
 
-static struct gp_outcome_owner name_owner(pid_t pid, enum gp_owner_state state)
+static struct owner name_owner(pid_t pid, enum gp_owner_state state)
 {
-	struct gp_outcome_owner owner = {.pid = pid, .state = state};
+	struct owner owner = {.pid = pid, .state = state};
 
 	gp_process_name(pid, owner.name, sizeof owner.name);
 	return owner;
 }
 
-/* Lets the daemon release what users held, and notes the targets that it refused. */
-static void ask_daemon(struct gp_outcome *o)
+/* Lets the daemon release what users held. Holds by the policy stay. */
+static void ask_daemon(struct outcome *o)
 {
-	struct gp_daemon_released released;
-	struct gp_outcome_owner daemon;
+	struct gp_client *client = env.no_daemon ? NULL : gp_ask_if_there();
+	struct owner daemon;
+	int r;
 
-	if (env.no_daemon || !gp_daemon_resume(&env.targets, env.all, &released))
+	if (!client)
 		return;
-	o->daemon = released.daemon;
+	gp_client_set_timeout(client, GP_ASK_SHORT_MS);
+	o->daemon = daemon_pid(client);
 	o->foreign_daemon = o->daemon && is_foreign(o->daemon);
-	o->answer = released.err;
 	daemon = name_owner(o->daemon, GP_OWNER_RUNS);
-	for (unsigned i = 0; i < released.n; i++)
-		gp_outcome_released(o, released.pid[i], &daemon);
-	if (released.others) {
-		struct gp_error err = {0};
-
-		gp_fail(&err, -EPERM,
-			"%u task%s held by other users stay%s held; root can release them",
-			released.others, released.others == 1 ? "" : "s",
-			released.others == 1 ? "s" : "");
-		o->exit = gp_cli_fail(&err);
-	}
-	for (unsigned i = 0; released.err && i < env.targets.n; i++)
-		if (released.err[i].code == -EPERM || released.err[i].code == -EACCES)
-			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
-	free(released.pid);
+	r = (env.all ? ask_release_all : ask_release_named)(client, o, &daemon);
+	gp_client_close(client);
+	if (!r)
+		return;
+	fputs("gpreempt: the daemon does not answer; using the undo records instead\n", stderr);
+	o->daemon = 0;
+	o->foreign_daemon = false;
+	free(o->answer);
+	o->answer = NULL;
 }
 
 /* The daemon's reason for which it could not release the process; NULL: it could, or the daemon
  * does not know the process, which may still have a record. */
-static const struct gp_error *daemon_failure(const struct gp_outcome *o, pid_t pid)
+static const struct gp_error *daemon_failure(const struct outcome *o, pid_t pid)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
 		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH)
@@ -134,22 +347,22 @@ static const struct gp_error *daemon_failure(const struct gp_outcome *o, pid_t p
 }
 
 /* Reports the daemon's failures for which the undo records were of no help. */
-static void report_failures(struct gp_outcome *o)
+static void report_failures(struct outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
 		const struct gp_error *err = daemon_failure(o, env.targets.pid[i]);
 
 		if (err)
-			gp_outcome_failed(o, env.targets.pid[i], err);
+			note_failed(o, env.targets.pid[i], err);
 	}
 }
 
 /* The daemon's policy decides whether it runs; there is nothing to undo. */
-static void report_scheduled(struct gp_outcome *o, pid_t pid)
+static void report_scheduled(struct outcome *o, pid_t pid)
 {
-	if (gp_outcome_is_done(o, pid))
+	if (is_done(o, pid))
 		return;
-	gp_outcome_note(o, pid);
+	note_done(o, pid);
 	o->unchanged++;
 	if (!env.all && !env.json)
 		printf("%d is scheduled by the daemon (%d) and not held by a user; gpreempt set %d "
@@ -158,7 +371,7 @@ static void report_scheduled(struct gp_outcome *o, pid_t pid)
 }
 
 /* Targets that root's daemon knows, and that no user held. Its records are not readable here. */
-static void report_foreign(struct gp_outcome *o)
+static void report_foreign(struct outcome *o)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
 		if (!o->answer[i].code)
@@ -188,28 +401,28 @@ static int undo(const struct gp_undo_entry *e, struct gp_error *err)
 
 /* Also if the process has ended: a child may have its queues. */
 static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
-		   struct gp_outcome *o)
+		   struct outcome *o)
 {
-	struct gp_outcome_owner ended = name_owner(e->owner, GP_OWNER_ENDED);
+	struct owner ended = name_owner(e->owner, GP_OWNER_ENDED);
 	struct gp_error err = {0};
 	int r = undo(e, &err);
 
 	if (r && r != -ESRCH) {
-		gp_outcome_failed(o, e->undo.pid, &err);
+		note_failed(o, e->undo.pid, &err);
 		return;
 	}
 	gp_undo_drop_same(file, slot, e);
 	if (r)
 		o->stale++;
 	else
-		gp_outcome_released(o, e->undo.pid, e->owner ? &ended : NULL);
+		note_released(o, e->undo.pid, e->owner ? &ended : NULL);
 }
 
 /* A record of a living owner that was asked to release the task. */
 struct asked {
 	unsigned slot;
 	struct gp_undo_entry entry;
-	struct gp_outcome_owner owner;
+	struct owner owner;
 };
 
 /* Whether the owner has not dropped its record yet. A dropped record means that the owner has seen
@@ -244,7 +457,7 @@ static void wait_for_owners(const struct gp_undo_file *file, const struct asked 
  * The owner lives and does not release the task: takes the task from it. The record stays, because
  * the owner may continue in the middle of a hold. It then finds that the release was asked for.
  */
-static void take(const struct gp_undo_file *file, struct asked *a, struct gp_outcome *o)
+static void take(const struct gp_undo_file *file, struct asked *a, struct outcome *o)
 {
 	enum gp_owner_state state = gp_record_owner_state(file, a->slot, &a->entry);
 	struct gp_undo_entry e = gp_record_to_take(&a->entry);
@@ -257,7 +470,7 @@ static void take(const struct gp_undo_file *file, struct asked *a, struct gp_out
 	if (r == -ESRCH) {
 		o->stale++;
 	} else if (!r) {
-		gp_outcome_released(o, pid, &a->owner);
+		note_released(o, pid, &a->owner);
 	} else {
 		gp_fail(&all, r,
 			"process %d (%s) may still be held by process %d (%s), which %s; run kill "
@@ -265,12 +478,12 @@ static void take(const struct gp_undo_file *file, struct asked *a, struct gp_out
 			"%d, then gpreempt resume %d: %s",
 			pid, gp_process_name(pid, name, sizeof name), e.owner, a->owner.name,
 			gp_owner_state_text(a->owner.state), e.owner, pid, err.text);
-		gp_outcome_failed(o, pid, &all);
+		note_failed(o, pid, &all);
 	}
 }
 
 /* Reports what became of the request. */
-static void finish(struct gp_undo_file *file, struct asked *a, struct gp_outcome *o)
+static void finish(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 {
 	struct gp_undo_entry e;
 
@@ -279,7 +492,7 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct gp_outcome
 	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
 		replay(file, a->slot, &e, o);
 	else if (gp_record_process_lives(&a->entry))
-		gp_outcome_released(o, a->entry.undo.pid, &a->owner);
+		note_released(o, a->entry.undo.pid, &a->owner);
 	else
 		o->stale++;
 }
@@ -289,7 +502,7 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct gp_outcome
  * that have ended. Appends to the `n` that were asked and returns their number.
  */
 static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked *list, unsigned n,
-			     struct gp_outcome *o)
+			     struct outcome *o)
 {
 	struct gp_undo_entry e;
 
@@ -312,7 +525,7 @@ static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked
 	return n;
 }
 
-static int replay_records(struct gp_outcome *o, struct gp_error *err)
+static int replay_records(struct outcome *o, struct gp_error *err)
 {
 	static struct asked list[GP_UNDO_SLOTS];
 	struct gp_undo_file *file;
@@ -340,14 +553,14 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 
 /* The tasks of one process. Always asks for a release: not every driver tells that a queue is
  * held. */
-static void release_process(const struct gp_task_ref *ref, int n, struct gp_outcome *o)
+static void release_process(const struct gp_task_ref *ref, int n, struct outcome *o)
 {
 	struct gp_error err = {0};
 	pid_t pid = ref->seen.pid;
 	bool changed = false;
 	int r;
 
-	if (gp_outcome_is_done(o, pid))
+	if (is_done(o, pid))
 		return;
 	for (int i = 0; i < n; i++)
 		changed |= gp_task_ref_looks_changed(&ref[i]);
@@ -355,16 +568,16 @@ static void release_process(const struct gp_task_ref *ref, int n, struct gp_outc
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* the process has ended */
 	if (r < 0) {
-		gp_outcome_failed(o, pid, &err);
+		note_failed(o, pid, &err);
 	} else if (changed) {
-		gp_outcome_released(o, pid, NULL);
+		note_released(o, pid, NULL);
 	} else {
 		o->unchanged++;
-		gp_outcome_note(o, pid);
+		note_done(o, pid);
 	}
 }
 
-static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
+static void release_all(const struct gp_devices *devices, struct outcome *o)
 {
 	struct gp_error err = {0};
 	struct gp_task_ref *ref, found[GP_DEVICES_MAX];
@@ -381,13 +594,13 @@ static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
 	free(ref);
 }
 
-static void release_named(const struct gp_devices *devices, struct gp_outcome *o)
+static void release_named(const struct gp_devices *devices, struct outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
 		struct gp_task_ref found[GP_DEVICES_MAX];
 		struct gp_error err = {0};
 		pid_t pid = env.targets.pid[i];
-		int n = gp_outcome_is_done(o, pid)
+		int n = is_done(o, pid)
 				? 0
 				: gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
@@ -395,21 +608,21 @@ static void release_named(const struct gp_devices *devices, struct gp_outcome *o
 		if (n > 0 && is_foreign(pid))
 			n = gp_process_denied(&err, pid, -EPERM);
 		if (n < 0)
-			gp_outcome_failed(o, pid, &err);
+			note_failed(o, pid, &err);
 		else if (n)
 			release_process(found, n, o);
 	}
 }
 
-static bool all_done(const struct gp_outcome *o)
+static bool all_done(const struct outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++)
-		if (!gp_outcome_is_done(o, env.targets.pid[i]))
+		if (!is_done(o, env.targets.pid[i]))
 			return false;
 	return !env.all;
 }
 
-static void release_unrecorded(struct gp_outcome *o)
+static void release_unrecorded(struct outcome *o)
 {
 	struct gp_devices devices;
 	struct gp_error err = {0};
@@ -428,34 +641,20 @@ static void release_unrecorded(struct gp_outcome *o)
 	gp_devices_close(&devices);
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		GP_TARGETS_ARGP("PID...\n--all"),
-		.doc = "Resume held processes, whichever process held them. Undo records are used "
-		       "where "
-		       "they exist.\v"
-		       "Examples:\n"
-		       "  gpreempt resume 4711\n"
-		       "  gpreempt resume --all\n",
-	};
-	struct gp_outcome outcome = {0};
-	struct gp_error err = {0};
+	struct outcome outcome = {.list = env.json ? json_object_new_array() : NULL};
+	int r = gp_targets_resolve(&env.targets, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_resolve(&env.targets, &err))
-		return gp_cli_fail(&err);
-	outcome.json = env.json;
-	gp_outcome_begin(&outcome);
+	if (r)
+		return r;
 	ask_daemon(&outcome);
 	/* Goes on if the records cannot be read: queues can be released without them. */
-	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.foreign_daemon))
-		outcome.exit = gp_cli_fail(&err);
+	if (replay_records(&outcome, err) && !(err->code == -EACCES && outcome.foreign_daemon))
+		outcome.exit = gp_cli_fail(err);
 	report_failures(&outcome);
 	release_unrecorded(&outcome);
-	gp_outcome_end(&outcome);
+	end_outcome(&outcome);
 	free(outcome.done);
 	free(outcome.answer);
 	return outcome.exit;
@@ -464,5 +663,14 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_resume = {
 	.name = "resume",
 	.summary = "let held processes run again; --all always works",
+	.arguments = "PID...\n--all",
+	.targets = &env.targets,
+	.options = options,
+	.check = check,
+	.doc = "Resume held processes, whichever process held them. Undo records are used where "
+	       "they exist.\v"
+	       "Examples:\n"
+	       "  gpreempt resume 4711\n"
+	       "  gpreempt resume --all\n",
 	.run = run,
 };

@@ -3,17 +3,73 @@
  * gpreempt run: starts a command under the scheduler. This process registers itself and then
  * becomes the command with exec, so signals, files and the exit status are those of the command.
  */
-#include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/ask/visible_gpu.h"
-#include "cli/lib/targets.h"
+#include "cli/cli.h"
+#include "gpu/backends.h"
 #include "hold/devices.h"
+
+static const char *name_of(struct json_object *device)
+{
+	const char *name = gp_field_text(device, "name");
+
+	return name ? name : "this GPU";
+}
+
+/* `index`: the device's number among those of its back end. */
+static int choose(struct json_object *device, unsigned index, struct gp_error *err)
+{
+	const char *backend = gp_field_text(device, "backend");
+	const struct gp_gpu_ops *ops = backend ? gp_backend_find(backend) : NULL;
+	int r = ops ? gp_backend_make_visible(ops, index, name_of(device),
+					      gp_field_text(device, "bus"), err)
+		    : -ENOTSUP;
+
+	return r == -ENOTSUP ? gp_fail(err, r, "no environment variable makes a program use %s",
+				       name_of(device))
+			     : r;
+}
+
+static struct json_object *find(struct json_object *devices, unsigned device, unsigned *index)
+{
+	struct json_object *found = NULL;
+
+	*index = 0;
+	for (size_t i = 0; i < json_object_array_length(devices); i++) {
+		struct json_object *d = json_object_array_get_idx(devices, i);
+
+		if (gp_field_number_or(d, "device", i) == device)
+			found = d;
+	}
+	for (size_t i = 0; found && i < json_object_array_length(devices); i++) {
+		struct json_object *d = json_object_array_get_idx(devices, i);
+		const char *a = gp_field_text(d, "backend"), *b = gp_field_text(found, "backend");
+
+		*index += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
+	}
+	return found;
+}
+
+/* Sets the environment variables that select a GPU to the daemon's device of this number, for this
+ * process and the command it becomes. -ENODEV: there is no such device; -ENOTSUP: no variable can
+ * select it. */
+static int choose_gpu(struct gp_client *client, unsigned device, struct gp_error *err)
+{
+	struct json_object *devices, *found;
+	unsigned index;
+	int r = gp_ask_devices(client, &devices, err);
+
+	if (r)
+		return r;
+	found = find(devices, device, &index);
+	r = found ? choose(found, index, err)
+		  : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
+	json_object_put(devices);
+	return r;
+}
 
 /* As in env(1) and nice(1): outside the range that commands use themselves. */
 enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
@@ -25,36 +81,29 @@ static struct {
 	char **command;
 } env = {.gpu = -1};
 
-static const struct argp_option options[] = {
-	{"gpu", 'g', "N", 0, "Show the command only this GPU (number as in gpreempt ps)", 0},
-	{"anyway", 'a', NULL, 0, "Run the command also if no daemon runs, or if the daemon refuses",
-	 0},
-	{"json", 'j', NULL, 0, "Write the attributes as JSON on standard error", 0},
+static const struct gp_option options[] = {
+	{"gpu", 'g', "N", "Show the command only this GPU (number as in gpreempt ps)",
+	 .device = &env.gpu},
+	{"anyway", 'a', NULL, "Run the command also if no daemon runs, or if the daemon refuses",
+	 .flag = &env.anyway},
+	{"json", 'j', NULL, "Write the attributes as JSON on standard error", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+/* All that follows is the command's. */
+static void take_command(struct argp_state *state, char *arg)
 {
-	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = &env.given; break;
-	case 'g':
-		env.gpu = (int)gp_option_number(state, "--gpu", arg, 0, GP_DEVICES_MAX - 1);
-		break;
-	case 'a': env.anyway = true; break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: /* all that follows is the command's */
-		env.command = &state->argv[state->next - 1];
-		state->next = state->argc;
-		break;
-	case ARGP_KEY_END:
-		if (!env.command)
-			argp_error(state, "give a command: gpreempt run --class be -- COMMAND");
-		if (!env.given.given)
-			argp_error(state, "give a class: --class lc or --class be");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	(void)arg;
+	env.command = &state->argv[state->next - 1];
+	state->next = state->argc;
+}
+
+static void check(struct argp_state *state)
+{
+	if (!env.command)
+		argp_error(state, "give a command: gpreempt run --class be -- COMMAND");
+	if (!env.given.given)
+		argp_error(state, "give a class: --class lc or --class be");
 }
 
 /* On standard error: standard output belongs to the command. */
@@ -85,7 +134,7 @@ static int register_self(struct gp_error *err)
 	if (r)
 		return r;
 	if (env.gpu >= 0)
-		r = gp_choose_gpu(client, (unsigned)env.gpu, err);
+		r = choose_gpu(client, (unsigned)env.gpu, err);
 	if (r) {
 		gp_client_close(client);
 		return r;
@@ -96,7 +145,7 @@ static int register_self(struct gp_error *err)
 	json_object_object_add(target, "self", json_object_new_boolean(true));
 	json_object_object_add(params, "inherit", json_object_new_boolean(true));
 	gp_ask_put_attrs(params, &env.given);
-	r = gp_ask(client, "set", params, &answer, err);
+	r = gp_client_call(client, "set", params, &answer, err);
 	gp_client_close(client);
 	if (!r && env.json)
 		print_json(gp_field(answer, "attr"));
@@ -106,28 +155,10 @@ static int register_self(struct gp_error *err)
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp_child children[] = {{.argp = &gp_attrs_argp}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "[--] COMMAND [ARGUMENT...]",
-		.children = children,
-		.doc = "Start a command under the scheduler. The command and its children have "
-		       "these attributes from their first queue on.\v"
-		       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there "
-		       "is no such command; else the command's own.\n\n"
-		       "Examples:\n"
-		       "  gpreempt run --class be -- python3 train.py\n"
-		       "  gpreempt run --class lc --deadline 5ms -- ./serve --port 8000\n",
-	};
-	struct gp_error err = {0};
-
-	argp_err_exit_status = RUN_FAILED;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
-	if (register_self(&err)) {
-		fprintf(stderr, "gpreempt: %s\n", err.text);
+	if (register_self(err)) {
+		fprintf(stderr, "gpreempt: %s\n", err->text);
 		if (!env.anyway)
 			return RUN_FAILED;
 		fprintf(stderr, "gpreempt: %s runs without a class\n", env.command[0]);
@@ -141,5 +172,20 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_run = {
 	.name = "run",
 	.summary = "start a command under the scheduler",
+	.arguments = "[--] COMMAND [ARGUMENT...]",
+	.argument = take_command,
+	.in_order = true,
+	.options = options,
+	.more = {.argp = &gp_attrs_argp},
+	.more_input = &env.given,
+	.check = check,
+	.usage_exit = RUN_FAILED,
+	.doc = "Start a command under the scheduler. The command and its children have these "
+	       "attributes from their first queue on.\v"
+	       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there is no "
+	       "such command; else the command's own.\n\n"
+	       "Examples:\n"
+	       "  gpreempt run --class be -- python3 train.py\n"
+	       "  gpreempt run --class lc --deadline 5ms -- ./serve --port 8000\n",
 	.run = run,
 };

@@ -2,46 +2,396 @@
 /*
  * gpreempt schedule: schedules running processes in the foreground, without a daemon. At the end
  * all of them are put back as they were.
+ *
+ * In this file: one device with the thread that drives its engine; the counters at the end; the
+ * options; all devices from the beginning to the end.
  */
-#include <argp.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/process.h"
-#include "cli/lib/attrs.h"
 #include "cli/cli.h"
-#include "cli/lib/fields.h"
-#include "cli/verb/schedule.h"
+#include "cli/lib/options.h"
+#include "cli/lib/grid.h"
 #include "cli/lib/stop.h"
+#include "engine/engine.h"
+#include "engine/real_time.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
+#include "undo/undo.h"
 
-static struct gp_schedule env;
+#define NAMED_MAX 256
 
-static const struct argp_option options[] = {
-	{"lc", 'l', "PID[:QUEUE]", 0, "A latency-critical process, or one queue of it", 0},
-	{"be", 'b', "PID[:QUEUE]", 0, "A best-effort process, or one queue of it", 0},
-	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy (default: priority)", 0},
-	{"for", 'f', "TIME", 0,
-	 "End after this time, such as 500ms, 10s or 5m (default: at Ctrl-C)", 0},
-	{"force", 'F', NULL, 0, "Also for servers that work for many programs", 0},
-	{"json", 'j', NULL, 0, "Write the statistics as JSON", 0},
-	{0},
+/* A process of the command line, or one queue of it, with its attributes. */
+struct named {
+	pid_t pid;
+	uint32_t queue; /* or GP_QUEUE_ALL */
+	struct gp_task_attr attr;
+	bool found;
+	uint64_t key; /* of its task: the pid may be reused */
+	uint64_t start_time;
 };
+
+/* The options of the command line. */
+struct schedule_options {
+	struct named named[NAMED_MAX];
+	unsigned nnamed;
+	struct gp_policy_choice policy;
+	uint64_t for_ns;
+	bool json;
+	bool force;
+};
+
+/* A GPU with at least one of these processes. */
+struct scheduled {
+	const struct schedule_options *what;
+	struct gp_gpu *gpu;
+	struct gp_engine *engine;
+	struct gp_undo_file *undo;
+	int slot[NAMED_MAX]; /* undo records that were written */
+	unsigned nslots;
+	uint64_t epoch;
+	pthread_t thread;
+	int stop_fd;
+	int ready_fd;
+	bool ready;
+	bool complained; /* a task that cannot be held was reported */
+	bool warned;     /* a task whose activity is not visible was reported */
+	bool failed;     /* actions failed and none took effect */
+	atomic_int over; /* 0: runs; 1: another process released all tasks; -errno */
+};
+
+struct json_object;
+
+static const struct named *find_named(const struct schedule_options *what,
+				      const struct gp_seen *seen)
+{
+	for (unsigned i = 0; i < what->nnamed; i++)
+		if (what->named[i].found && what->named[i].key == seen->key)
+			return &what->named[i];
+	return NULL;
+}
+
+static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
+{
+	const struct scheduled *s = arg;
+	const struct named *n = find_named(s->what, seen);
+
+	if (n)
+		*attr = n->attr;
+}
+
+static int before_change(void *arg, const struct gp_undo *undo)
+{
+	struct scheduled *s = arg;
+	int slot = gp_undo_put(s->undo, s->gpu->ops->name, undo);
+
+	if (slot < 0)
+		return slot;
+	for (unsigned i = 0; i < s->nslots; i++)
+		if (s->slot[i] == slot)
+			return slot;
+	if (s->nslots == NAMED_MAX)
+		return -ENOSPC;
+	s->slot[s->nslots++] = slot;
+	return slot;
+}
+
+/* Whether another process asks for the release of a task: then all tasks are released. */
+static bool is_resumed(const struct scheduled *s)
+{
+	struct gp_undo_entry e;
+
+	if (gp_undo_epoch(s->undo) == s->epoch)
+		return false;
+	for (unsigned i = 0; i < s->nslots; i++)
+		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.owner != getpid() ||
+		    e.release_asked)
+			return true;
+	return false;
+}
+
+static uint64_t epoch(void *arg)
+{
+	const struct scheduled *s = arg;
+
+	return gp_undo_epoch(s->undo);
+}
+
+/* Whether every named task is as the plan wants it. */
+static bool is_in_force(const struct gp_engine *e)
+{
+	const struct gp_plan *plan = gp_engine_plan(e);
+	unsigned managed = 0;
+
+	for (unsigned i = 0; i < gp_engine_tasks(e); i++) {
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(e, i, &t);
+		if (t.attr.class == GP_UNMANAGED)
+			continue;
+		managed++;
+		if (plan->task[i].want == GP_HOLD ? !t.held
+						  : t.held || t.slice_us != plan->task[i].slice_us)
+			return false;
+	}
+	return managed;
+}
+
+/* Prints once why a task could not be held, if the back end knows the reason. */
+static void complain(struct scheduled *s)
+{
+	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && gp_gpu_commands(s->gpu)->why; i++) {
+		struct gp_error why = {0};
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(s->engine, i, &t);
+		if (!t.failures || t.held_ns || t.attr.class == GP_UNMANAGED)
+			continue;
+		gp_gpu_why(s->gpu, t.handle, &why);
+		if (!*why.text)
+			continue;
+		fprintf(stderr, "gpreempt: %s\n", why.text);
+		s->complained = true;
+	}
+}
+
+/* Prints once why the activity of a service is not visible: no task is held for such a service. */
+static void warn(struct scheduled *s)
+{
+	const struct gp_view *view = gp_engine_view(s->engine);
+
+	for (unsigned i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct gp_error why = {0};
+		struct gp_task_stats stats;
+
+		if (t->class != GP_LATENCY_CRITICAL || t->known & GP_KNOWN_ACTIVE)
+			continue;
+		gp_engine_task_stats(s->engine, i, &stats);
+		gp_gpu_why(s->gpu, stats.handle, &why);
+		if (!*why.text)
+			continue;
+		fprintf(stderr, "gpreempt: %s\n", why.text);
+		s->warned = true;
+	}
+}
+
+static int after_tick(void *arg, uint64_t now_ns)
+{
+	struct scheduled *s = arg;
+
+	/* The keeper releases the tasks if this thread hangs or is frozen. */
+	for (unsigned i = 0; i < s->nslots; i++)
+		gp_undo_record_heartbeat(s->undo, (unsigned)s->slot[i], now_ns);
+	if (is_resumed(s))
+		return 1;
+	if (!s->complained && gp_engine_stats(s->engine)->failures)
+		complain(s);
+	if (!s->warned && gp_gpu_commands(s->gpu)->why && gp_engine_policy(s->engine)->watches)
+		warn(s);
+	if (!s->ready && is_in_force(s->engine)) {
+		s->ready = true;
+		eventfd_write(s->ready_fd, 1);
+	}
+	return 0;
+}
+
+static void *drive(void *arg)
+{
+	struct scheduled *s = arg;
+
+	s->over = gp_drive(s->engine, s->gpu, s->stop_fd, after_tick, s);
+	return NULL;
+}
+
+/* Finds the task of a named process on a GPU. */
+static int find_task(struct gp_gpu *gpu, const struct named *n, struct gp_seen *seen,
+		     struct gp_error *why)
+{
+	if (n->queue == GP_QUEUE_ALL)
+		return gp_gpu_find(gpu, n->pid, seen, why);
+	if (!gp_gpu_commands(gpu)->split)
+		return gp_fail(why, -ENOTSUP,
+			       "%s schedules whole processes only: name %d without a queue",
+			       gpu->info.name, n->pid);
+	return gp_gpu_split(gpu, n->pid, n->queue, seen, why);
+}
+
+/* Finds the named processes on a GPU. Returns their number; `err` has the reason for a failure. */
+static int find_all(struct schedule_options *what, struct gp_gpu *gpu,
+		    const struct gp_undo_file *undo, struct gp_error *err)
+{
+	int found = 0;
+
+	for (unsigned i = 0; i < what->nnamed; i++) {
+		struct named *n = &what->named[i];
+		struct gp_error why = {0};
+		struct gp_seen seen = {0};
+		int r = find_task(gpu, n, &seen, &why);
+
+		if (!r)
+			r = gp_refuse_shared(&seen, n->pid, what->force,
+					     "runs the work of many programs; --force schedules "
+					     "all of them as one",
+					     &why);
+		if (!r)
+			r = gp_records_check_free(undo, seen.pid, seen.start_time, &why);
+		if (!r) {
+			n->found = true;
+			n->key = seen.key;
+			n->start_time = seen.start_time;
+			found++;
+		} else if (r != -ENODEV && r != -ENODATA && r != -ENOENT) {
+			return gp_fail(err, r, "%s", why.text);
+		}
+	}
+	return found;
+}
+
+/* Starts the thread. It ends when stop_fd is readable, or by itself, which `over` tells. */
+static int start(struct scheduled *s, struct gp_error *err)
+{
+	struct gp_engine_config config = {
+		.gpu = s->gpu,
+		.classify = classify,
+		.before_change = before_change,
+		.epoch = epoch,
+		.arg = s,
+		.decide_clock = &gp_clock_thread_cpu,
+	};
+	int r = gp_engine_new(&config, &s->engine);
+
+	if (!r)
+		r = gp_engine_set_policy(s->engine, gp_monotonic_ns(), &s->what->policy, err);
+	if (!r)
+		r = -pthread_create(&s->thread, NULL, drive, s);
+	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
+}
+
+static void add_task(struct json_object *list, const struct gp_task_stats *t)
+{
+	struct json_object *o = gp_list_object(list);
+
+	gp_field_put(o, "pid", (uint64_t)t->pid);
+	gp_field_put_text(o, "class", gp_class_name(t->attr.class));
+	gp_field_put_text(o, "name", t->name);
+	if (t->run_source != GP_RUN_UNKNOWN)
+		gp_field_put(o, "run_ns", t->run_ns);
+	gp_field_put_known(o, "scheduled", t->scheduled);
+	gp_field_put(o, "held_ns", t->held_ns);
+	gp_field_put(o, "preemptions", t->preemptions);
+	gp_field_put(o, "failures", t->failures);
+	gp_field_put(o, "undone", t->undone);
+	gp_field_put_bool(o, "refused", t->refused);
+}
+
+/* Fills in the next scheduled task from index *i on. False: there is none. */
+static bool next_task(const struct scheduled *s, unsigned *i, struct gp_task_stats *t)
+{
+	while (*i < gp_engine_tasks(s->engine)) {
+		gp_engine_task_stats(s->engine, (*i)++, t);
+		if (t->attr.class != GP_UNMANAGED)
+			return true;
+	}
+	return false;
+}
+
+static void print_table(FILE *out, struct json_object *o)
+{
+	static const struct gp_task_column columns[] = {
+		{"PID", "pid", GP_CELL_PLAIN, false},
+		{"CLASS", "class", GP_CELL_PLAIN, true},
+		{"RUN TIME", "run_ns", GP_CELL_NS, false},
+		{"SCHEDULED", "scheduled", GP_CELL_PLAIN, false},
+		{"HELD", "held_ns", GP_CELL_NS, false},
+		{"PREEMPTED", "preemptions", GP_CELL_PLAIN, false},
+		{"CHANGED BACK", "undone", GP_CELL_PLAIN, false},
+		{"PROMISE", "refused", GP_CELL_FLAG, true},
+		{"NAME", "name", GP_CELL_PLAIN, true},
+		{0},
+	};
+
+	fprintf(out, "%s, policy %s: ", gp_field_text(o, "device"), gp_field_text(o, "policy"));
+	fprintf(out, "%llu holds, %llu releases, %llu slices set, %llu failures\n",
+		(unsigned long long)gp_field_number_or(o, "holds", 0),
+		(unsigned long long)gp_field_number_or(o, "releases", 0),
+		(unsigned long long)gp_field_number_or(o, "slices", 0),
+		(unsigned long long)gp_field_number_or(o, "failures", 0));
+	gp_table_print(out, gp_field(o, "tasks"), columns);
+}
+
+static struct json_object *to_json(const struct scheduled *s)
+{
+	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	struct json_object *o = json_object_new_object(), *tasks;
+	struct gp_task_stats t;
+
+	gp_field_put_text(o, "device", s->gpu->info.name);
+	gp_field_put_text(o, "policy", gp_engine_policy(s->engine)->name);
+	gp_field_put(o, "ticks", stats->ticks);
+	gp_field_put(o, "holds", stats->holds);
+	gp_field_put(o, "releases", stats->releases);
+	gp_field_put(o, "slices", stats->slices);
+	gp_field_put(o, "failures", stats->failures);
+	gp_field_put(o, "ejections", stats->ejections);
+	tasks = gp_field_put_list(o, "tasks");
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		add_task(tasks, &t);
+	return o;
+}
+
+/* Whether no action took effect: every attempt failed. */
+static bool is_without_effect(const struct scheduled *s)
+{
+	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	struct gp_task_stats t;
+
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		if (t.held_ns || t.slice_us)
+			return false;
+	return stats->failures;
+}
+
+/* After the end of the thread: adds an object to `list`, or prints a table if that is NULL. */
+static void report(struct scheduled *s, FILE *out, struct json_object *list)
+{
+	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
+	struct json_object *counters = to_json(s);
+
+	if (!list)
+		print_table(out, counters);
+	else
+		json_object_array_add(list, json_object_get(counters));
+	json_object_put(counters);
+	s->failed = is_without_effect(s);
+	if (s->failed && !s->complained)
+		fprintf(stderr,
+			"gpreempt: no process could be held on %s; see the kernel log (dmesg) for "
+			"the cause\n",
+			s->gpu->info.name);
+	if (ejection)
+		fprintf(stderr, "gpreempt: policy %s was ejected: %s\n", ejection->policy->name,
+			ejection->text);
+}
+
+static struct schedule_options env;
 
 static void add_named(struct argp_state *state, const char *text, uint8_t class)
 {
-	struct gp_named *n = &env.named[env.nnamed];
+	struct named *n = &env.named[env.nnamed];
 	const char *colon = strchr(text, ':');
 	char pid[16];
 	uint64_t number, queue = GP_QUEUE_ALL;
 
-	if (env.nnamed == GP_NAMED_MAX)
-		argp_error(state, "at most %d processes", GP_NAMED_MAX);
+	if (env.nnamed == NAMED_MAX)
+		argp_error(state, "at most %d processes", NAMED_MAX);
 	snprintf(pid, sizeof pid, "%.*s", colon ? (int)(colon - text) : 15, text);
 	if (!gp_cli_number(pid, INT32_MAX, &number) || !number)
 		argp_error(state, "'%s' is not a process id", text);
@@ -50,38 +400,51 @@ static void add_named(struct argp_state *state, const char *text, uint8_t class)
 	for (unsigned i = 0; i < env.nnamed; i++)
 		if (env.named[i].pid == (pid_t)number && env.named[i].queue == queue)
 			argp_error(state, "%s is named twice", text);
-	*n = (struct gp_named){
+	*n = (struct named){
 		.pid = (pid_t)number, .queue = (uint32_t)queue, .attr = GP_TASK_ATTR_DEFAULT};
 	n->attr.class = class;
 	env.nnamed++;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void add_lc(struct argp_state *state, char *arg)
+{
+	add_named(state, arg, GP_LATENCY_CRITICAL);
+}
+
+static void add_be(struct argp_state *state, char *arg)
+{
+	add_named(state, arg, GP_BEST_EFFORT);
+}
+
+static void take_policy(struct argp_state *state, char *arg)
 {
 	struct gp_error err = {0};
 
-	switch (key) {
-	case 'l': add_named(state, arg, GP_LATENCY_CRITICAL); break;
-	case 'b': add_named(state, arg, GP_BEST_EFFORT); break;
-	case 'p':
-		if (gp_policy_parse(arg, &env.policy, &err))
-			argp_error(state, "%s", err.text);
-		break;
-	case 'f':
-		if (!gp_cli_duration_parse(arg, &env.for_ns))
-			argp_error(state, "--for takes a time such as 500ms, 10s or 5m, not '%s'",
-				   arg);
-		break;
-	case 'F': env.force = true; break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "'%s': give it with --lc or --be", arg); break;
-	case ARGP_KEY_END:
-		if (!env.nnamed)
-			argp_error(state, "give processes: --lc PID and --be PID");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (gp_policy_parse(arg, &env.policy, &err))
+		argp_error(state, "%s", err.text);
+}
+
+static const struct gp_option options[] = {
+	{"lc", 'l', "PID[:QUEUE]", "A latency-critical process, or one queue of it",
+	 .call = add_lc},
+	{"be", 'b', "PID[:QUEUE]", "A best-effort process, or one queue of it", .call = add_be},
+	{"policy", 'p', "NAME[:PARAM=VALUE...]", "Policy (default: priority)", .call = take_policy},
+	{"for", 'f', "TIME", "End after this time, such as 500ms, 10s or 5m (default: at Ctrl-C)",
+	 .time_ns = &env.for_ns},
+	{"force", 'F', NULL, "Also for servers that work for many programs", .flag = &env.force},
+	{"json", 'j', NULL, "Write the statistics as JSON", .flag = &env.json},
+	{0},
+};
+
+static void refuse_argument(struct argp_state *state, char *arg)
+{
+	argp_error(state, "'%s': give it with --lc or --be", arg);
+}
+
+static void check(struct argp_state *state)
+{
+	if (!env.nnamed)
+		argp_error(state, "give processes: --lc PID and --be PID");
 }
 
 static error_t parse_attr(int key, char *arg, struct argp_state *state)
@@ -93,7 +456,7 @@ static error_t parse_attr(int key, char *arg, struct argp_state *state)
 static int check_found(struct gp_error *err)
 {
 	for (unsigned i = 0; i < env.nnamed; i++) {
-		const struct gp_named *n = &env.named[i];
+		const struct named *n = &env.named[i];
 
 		if (n->found)
 			continue;
@@ -106,17 +469,17 @@ static int check_found(struct gp_error *err)
 }
 
 /* Keeps the devices that have one of the processes, and closes the rest. Their number or -errno. */
-static int keep_devices(struct gp_scheduled *list, const struct gp_devices *devices,
+static int keep_devices(struct scheduled *list, const struct gp_devices *devices,
 			struct gp_undo_file *undo, struct gp_error *err)
 {
 	int n = 0, r = 0;
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
-		int found = r < 0 ? 0 : gp_schedule_find(&env, gpu, undo, err);
+		int found = r < 0 ? 0 : find_all(&env, gpu, undo, err);
 
 		if (found > 0)
-			list[n++] = (struct gp_scheduled){.what = &env, .gpu = gpu, .undo = undo};
+			list[n++] = (struct scheduled){.what = &env, .gpu = gpu, .undo = undo};
 		else
 			gpu->ops->close(gpu);
 		r = found < 0 ? found : r;
@@ -135,16 +498,16 @@ static bool any_left(void)
 }
 
 /* The reason why a device thread ended by itself; 0 = all run. */
-static int is_over(const struct gp_scheduled *list)
+static int is_over(const struct scheduled *list)
 {
-	for (const struct gp_scheduled *s = list; s->gpu; s++)
+	for (const struct scheduled *s = list; s->gpu; s++)
 		if (s->over)
 			return s->over;
 	return 0;
 }
 
 /* Waits for a signal, the end of the time, or the end of all named processes. 0 or -errno. */
-static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int ready_fd)
+static int wait_for_end(const struct scheduled *list, unsigned devices, int ready_fd)
 {
 	uint64_t end_ns = env.for_ns ? gp_monotonic_ns() + env.for_ns : GP_NEVER;
 	unsigned ready = 0;
@@ -180,8 +543,8 @@ static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int r
  * program. Then replays the records: a task that could not be put back keeps its record, and the
  * caller gets the error.
  */
-static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int started,
-		   bool with_stats, struct gp_error *err)
+static int end_all(struct scheduled *list, struct gp_undo_file *undo, int started, bool with_stats,
+		   struct gp_error *err)
 {
 	struct json_object *json = with_stats && env.json ? json_object_new_array() : NULL;
 	char *text = NULL;
@@ -193,7 +556,7 @@ static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int sta
 		if (i < started)
 			pthread_join(list[i].thread, NULL);
 		if (out)
-			gp_schedule_report(&list[i], out, json);
+			report(&list[i], out, json);
 		if (list[i].engine)
 			gp_engine_free(list[i].engine);
 		list[i].gpu->ops->close(list[i].gpu);
@@ -220,7 +583,7 @@ static bool can_be_quiet(void)
 	return env.policy.ops == &gp_policy_priority && lc && env.nnamed - lc <= 1;
 }
 
-static int schedule(struct gp_scheduled *list, struct gp_error *err)
+static int schedule(struct scheduled *list, struct gp_error *err)
 {
 	struct gp_devices devices;
 	struct gp_undo_file *undo;
@@ -244,7 +607,7 @@ static int schedule(struct gp_scheduled *list, struct gp_error *err)
 		list[i].ready_fd = ready_fd;
 		list[i].stop_fd = stop_fd;
 		list[i].epoch = gp_undo_epoch(undo);
-		r = gp_schedule_begin(&list[i], err);
+		r = start(&list[i], err);
 		started += !r;
 	}
 	if (!r)
@@ -257,43 +620,42 @@ static int schedule(struct gp_scheduled *list, struct gp_error *err)
 	return r ? gp_fail(err, r, "the GPU is lost: %s", gp_error_name(r)) : ended;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
-	static const struct argp_child children[] = {
-		{.argp = &attrs, .header = "Attributes of the preceding process:", .group = 1},
-		{0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.children = children,
-		.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of "
-		       "them are put back as they were.\v"
-		       "A service beside two training jobs, all of them unmodified:\n"
-		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
-		       "A busy service with a deadline of 3 ms for each request:\n"
-		       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us "
-		       "--be "
-		       "4712\n\n"
-		       "Prints `ready` when the first plan is in force, and statistics at the end. "
-		       "If it is killed, gpreempt resume --all puts everything back.\n",
-	};
-	static struct gp_scheduled list[GP_DEVICES_MAX + 1];
-	struct gp_error err = {0};
+	static struct scheduled list[GP_DEVICES_MAX + 1];
+	int r;
 
-	gp_policy_defaults(&gp_policy_priority, &env.policy);
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (!env.policy.ops)
+		gp_policy_defaults(&gp_policy_priority, &env.policy);
 	gp_stop_open(); /* before the first thread starts */
-	if (schedule(list, &err))
-		return gp_cli_fail(&err);
+	r = schedule(list, err);
+	if (r)
+		return r;
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
 		if (list[i].failed)
 			return GP_EXIT_FAILED; /* the reason was printed when it happened */
 	return GP_EXIT_DONE;
 }
 
+static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
+
 const struct gp_verb gp_verb_schedule = {
 	.name = "schedule",
 	.summary = "schedule running processes: latency-critical before best-effort",
+	.argument = refuse_argument,
+	.options = options,
+	.more = {.argp = &attrs, .header = "Attributes of the preceding process:", .group = 1},
+	.check = check,
+	.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of them "
+	       "are "
+	       "put back as they were.\v"
+	       "A service beside two training jobs, all of them unmodified:\n"
+	       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
+	       "A busy service with a deadline of 3 ms for each request:\n"
+	       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us --be "
+	       "4712\n\n"
+	       "Prints `ready` when the first plan is in force, and statistics at the end. If it "
+	       "is "
+	       "killed, gpreempt resume --all puts everything back.\n",
 	.run = run,
 };

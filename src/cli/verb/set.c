@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt set: changes the attributes of running processes, and prints their effect. */
-#include <argp.h>
-#include <errno.h>
 
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/lib/targets.h"
 
 static struct {
 	struct gp_targets targets;
@@ -14,31 +11,19 @@ static struct {
 	bool inherit, json;
 } env;
 
-static const struct argp_option options[] = {
-	{"inherit", 'i', NULL, 0, "Also for the children that the process starts", 0},
-	{"json", 'j', NULL, 0, "Write JSON: one object per line for each process", 0},
+static const struct gp_option options[] = {
+	{"inherit", 'i', NULL, "Also for the children that the process starts",
+	 .flag = &env.inherit},
+	{"json", 'j', NULL, "Write JSON: one object per line for each process", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	(void)arg;
-	switch (key) {
-	case ARGP_KEY_INIT:
-		gp_targets_init(&env.targets, GP_TARGETS_MAX, state);
-		state->child_inputs[1] = &env.given;
-		break;
-	case 'i': env.inherit = true; break;
-	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "give a PID: gpreempt set PID --class be");
-		if (!env.given.given)
-			argp_error(state, "give at least one attribute: --class, --priority, ...");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
+	if (!env.targets.n)
+		argp_error(state, "give a PID: gpreempt set PID --class be");
+	if (!env.given.given)
+		argp_error(state, "give at least one attribute: --class, --priority, ...");
 }
 
 static void print_result(pid_t pid, struct json_object *answer)
@@ -72,36 +57,20 @@ static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp_child children[] = {
-		{&gp_targets_argp, 0, NULL, 0}, {&gp_attrs_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID...",
-		.children = children,
-		.doc = "Change the attributes of running processes through the daemon, and print "
-		       "which of them have an effect under the present policy.\v"
-		       "Attributes that are not given stay as they are. The value none removes a "
-		       "share, ceiling, deadline, budget or gang.\n\n"
-		       "Examples:\n"
-		       "  gpreempt set 4711 --class lc\n"
-		       "  gpreempt set 4712 4713 --class be --weight 50\n"
-		       "  gpreempt set 1 --container trainer --class be --inherit\n",
-	};
 	struct gp_client *client = NULL;
-	struct gp_error err = {0};
-	int exit = GP_EXIT_DONE;
+	int exit = GP_EXIT_DONE, r = gp_targets_resolve(&env.targets, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_targets_resolve(&env.targets, &err) || gp_client_connect(NULL, &client, &err))
-		return gp_cli_fail(&err);
+	if (!r)
+		r = gp_client_connect(NULL, &client, err);
+	if (r)
+		return r;
 	/* Goes on after a failure: the other processes are changed all the same. */
 	for (unsigned i = 0; i < env.targets.n; i++) {
-		err = (struct gp_error){0};
-		if (set(client, env.targets.pid[i], &err)) {
-			int code = gp_cli_fail(&err);
+		*err = (struct gp_error){0};
+		if (set(client, env.targets.pid[i], err)) {
+			int code = gp_cli_fail(err);
 
 			exit = exit ? exit : code;
 		}
@@ -113,5 +82,19 @@ static int run(int argc, char **argv)
 const struct gp_verb gp_verb_set = {
 	.name = "set",
 	.summary = "change class, priority and other attributes of running processes",
+	.arguments = "PID...",
+	.targets = &env.targets,
+	.options = options,
+	.more = {.argp = &gp_attrs_argp},
+	.more_input = &env.given,
+	.check = check,
+	.doc = "Change the attributes of running processes through the daemon, and print which of "
+	       "them have an effect under the present policy.\v"
+	       "Attributes that are not given stay as they are. The value none removes a share, "
+	       "ceiling, deadline, budget or gang.\n\n"
+	       "Examples:\n"
+	       "  gpreempt set 4711 --class lc\n"
+	       "  gpreempt set 4712 4713 --class be --weight 50\n"
+	       "  gpreempt set 1 --container trainer --class be --inherit\n",
 	.run = run,
 };

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt sim: runs policies side by side on a scenario, in virtual time. */
-#include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/lib/options.h"
 #include "cli/lib/out_file.h"
 #include "cli/sim/sim_page.h"
 #include "cli/sim/policy_runs.h"
@@ -28,29 +27,6 @@ static struct {
 	struct gp_runs runs;
 } env;
 
-static const struct argp_option options[] = {
-	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
-	 "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
-	{"all", 'a', NULL, 0, "All policies", 0},
-	{"seed", 's', "N", 0, "Use seed N instead of the scenario's", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{"plot", 'P', "FILE.svg|.png", 0,
-	 "Draw the use of the GPU over time and the response times; with --sweep, best-effort "
-	 "work against response times",
-	 0},
-	{"sweep", 'w', "NAME=A:B:N", 0,
-	 "Try N values from A to B of a policy's parameter, as priority.quantum, or of a key of "
-	 "the scenario, as inference.rate or device.switch",
-	 0},
-	{"trace", 't', "FILE.json", 0, "Write a trace for Perfetto or Chrome", 0},
-	{"from", 'F', "TIME", 0,
-	 "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
-	 "the trace the whole run)",
-	 0},
-	{"for", 'f', "TIME", 0, "Length of picture and trace, as 20ms", 0},
-	{0},
-};
-
 static void add_policy(struct argp_state *state, const char *text)
 {
 	struct gp_error err = {0};
@@ -59,26 +35,15 @@ static void add_policy(struct argp_state *state, const char *text)
 		argp_error(state, "%s", err.text);
 }
 
-static void add_policies(struct argp_state *state, const char *list)
+static void add_policies(struct argp_state *state, char *list)
 {
-	char *copy = strdup(list), *rest = copy, *text;
+	char *text;
 
-	if (!copy)
-		argp_failure(state, GP_EXIT_FAILED, ENOMEM, "policy");
-	while ((text = strsep(&rest, ",")))
+	while ((text = strsep(&list, ",")))
 		add_policy(state, text);
-	free(copy);
 }
 
-static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
-		       uint64_t *ns)
-{
-	*has = gp_cli_duration_parse(arg, ns);
-	if (!*has)
-		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
-}
-
-static void parse_sweep(struct argp_state *state, const char *arg)
+static void parse_sweep(struct argp_state *state, char *arg)
 {
 	struct gp_error err = {0};
 
@@ -98,7 +63,7 @@ static bool is_added(const char *policy)
 	return false;
 }
 
-static void finish_options(struct argp_state *state)
+static void check_options(struct argp_state *state)
 {
 	if (!env.path)
 		argp_error(state,
@@ -110,38 +75,44 @@ static void finish_options(struct argp_state *state)
 	for (const struct gp_policy_ops *const *p = gp_policies; env.all && *p; p++)
 		if (!is_added((*p)->name))
 			add_policy(state, (*p)->name);
-	if (!env.runs.n)
-		add_policies(state, "none,priority");
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct gp_sim_page_window *w = &env.window;
-
-	switch (key) {
-	case 'p': add_policies(state, arg); break;
-	case 'a': env.all = true; break;
-	case 's':
-		env.has_seed = gp_cli_number(arg, UINT64_MAX, &env.seed);
-		if (!env.has_seed)
-			argp_error(state, "--seed takes a whole number, not '%s'", arg);
-		break;
-	case 'j': env.json = true; break;
-	case 'P': env.plot = arg; break;
-	case 't': env.trace = arg; break;
-	case 'w': parse_sweep(state, arg); break;
-	case 'F': parse_time(state, "--from", arg, &w->has_from, &w->from_ns); break;
-	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
-	case ARGP_KEY_ARG:
-		if (env.path)
-			argp_error(state, "one scenario at a time; '%s' is a second one", arg);
-		env.path = arg;
-		break;
-	case ARGP_KEY_END: finish_options(state); break;
-	default: return ARGP_ERR_UNKNOWN;
+	if (!env.runs.n) {
+		add_policy(state, "none");
+		add_policy(state, "priority");
 	}
-	return 0;
 }
+
+static void take_scenario(struct argp_state *state, char *arg)
+{
+	if (env.path)
+		argp_error(state, "one scenario at a time; '%s' is a second one", arg);
+	env.path = arg;
+}
+
+static const struct gp_option options[] = {
+	{"policy", 'p', "NAME[:PARAM=VALUE...],...",
+	 "Policies to compare, as none,priority:quantum=50 (default: none,priority)",
+	 .call = add_policies},
+	{"all", 'a', NULL, "All policies", .flag = &env.all},
+	{"seed", 's', "N", "Use seed N instead of the scenario's", .number = &env.seed,
+	 .max = UINT64_MAX, .given = &env.has_seed},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
+	{"plot", 'P', "FILE.svg|.png",
+	 "Draw the use of the GPU over time and the response times; with --sweep, best-effort "
+	 "work against response times",
+	 .text = &env.plot},
+	{"sweep", 'w', "NAME=A:B:N",
+	 "Try N values from A to B of a policy's parameter, as priority.quantum, or of a key of "
+	 "the scenario, as inference.rate or device.switch",
+	 .call = parse_sweep},
+	{"trace", 't', "FILE.json", "Write a trace for Perfetto or Chrome", .text = &env.trace},
+	{"from", 'F', "TIME",
+	 "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
+	 "the trace the whole run)",
+	 .time_ns = &env.window.from_ns, .given = &env.window.has_from},
+	{"for", 'f', "TIME", "Length of picture and trace, as 20ms", .time_ns = &env.window.for_ns,
+	 .given = &env.window.has_for},
+	{0},
+};
 
 /* A name without a slash may also be an installed scenario, with or without ".yaml". */
 static int find_scenario(char *path, size_t size, struct gp_error *err)
@@ -178,12 +149,10 @@ static int check_outputs(const char *path, struct gp_error *err)
 /* -EINVAL and a message if --from or --for name no part of the run. */
 static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
-	char from[32], end[32];
-
 	if (env.window.from_ns >= s->duration_ns)
 		return gp_fail(err, -EINVAL, "--from %s is after the end of the scenario at %s",
-			       gp_cli_duration(from, sizeof from, env.window.from_ns),
-			       gp_cli_duration(end, sizeof end, s->duration_ns));
+			       gp_cli_duration(env.window.from_ns).text,
+			       gp_cli_duration(s->duration_ns).text);
 	if (env.window.has_for && !env.window.for_ns)
 		return gp_fail(err, -EINVAL, "--for must be longer than 0");
 	return 0;
@@ -232,9 +201,9 @@ static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 	if (!r)
 		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
 	if (r)
-		gp_trace_drop(&trace);
+		gp_trace_file_drop(&trace.file);
 	else
-		r = gp_trace_close(&trace, err);
+		r = gp_trace_file_close(&trace.file, err);
 	if (!r && env.plot)
 		r = draw(plot.out, scenario, err);
 	return close_plot(&plot, r, err);
@@ -253,7 +222,10 @@ static int compare(const char *path, struct gp_error *err)
 	if (!r) {
 		struct gp_report report = gp_runs_report(&env.runs, &scenario);
 
-		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
+		if (env.json)
+			gp_report_json(&report);
+		else
+			gp_report_table(stdout, &report);
 	}
 	gp_scenario_free(&scenario);
 	return r;
@@ -271,44 +243,41 @@ static int sweep(const char *path, struct gp_error *err)
 	if (!r && env.plot)
 		r = gp_sweep_picture(plot.out, env.format, &result, err);
 	r = close_plot(&plot, r, err);
-	if (!r)
-		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
+	if (!r && env.json)
+		gp_sweep_json(&result);
+	else if (!r)
+		gp_sweep_table(stdout, &result);
 	gp_sweep_free(&result);
 	return r;
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "SCENARIO.yaml",
-		.doc = "Run policies side by side on a simulated GPU, in virtual time.\v"
-		       "Examples:\n"
-		       "  gpreempt sim scenarios/h200-corun.yaml\n"
-		       "  gpreempt sim h200-two-be --all --json\n"
-		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
-		       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
-		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n"
-		       "  gpreempt sim h200-corun --sweep inference.rate=100:1000:10 --plot "
-		       "s.svg\n",
-	};
-	struct gp_error err = {0};
 	char path[512];
-	int r;
+	int r = find_scenario(path, sizeof path, err);
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = find_scenario(path, sizeof path, &err);
 	if (!r)
-		r = check_outputs(path, &err);
+		r = check_outputs(path, err);
 	if (!r)
-		r = (env.sweeps ? sweep : compare)(path, &err);
+		r = (env.sweeps ? sweep : compare)(path, err);
 	gp_runs_free(&env.runs);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_sim = {
 	.name = "sim",
 	.summary = "policies side by side on a simulated GPU",
+	.arguments = "SCENARIO.yaml",
+	.argument = take_scenario,
+	.options = options,
+	.check = check_options,
+	.doc = "Run policies side by side on a simulated GPU, in virtual time.\v"
+	       "Examples:\n"
+	       "  gpreempt sim scenarios/h200-corun.yaml\n"
+	       "  gpreempt sim h200-two-be --all --json\n"
+	       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
+	       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
+	       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n"
+	       "  gpreempt sim h200-corun --sweep inference.rate=100:1000:10 --plot s.svg\n",
 	.run = run,
 };

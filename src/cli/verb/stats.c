@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt stats: GPU time of the tasks in an interval, and what the daemon counted. */
-#include <argp.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-#include "cli/ask/with_daemon.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/stop.h"
-#include "cli/lib/targets.h"
-#include "cli/lib/task_table.h"
-
-enum { NO_DAEMON = 0x2000 };
+#include "cli/lib/grid.h"
 
 static struct {
 	bool json;
@@ -19,24 +14,13 @@ static struct {
 	uint64_t for_ns;
 } env = {.for_ns = 2 * GP_NS_PER_S};
 
-static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "Observe for this time (2s)", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Ask the GPUs directly, also if a daemon runs", 0},
-	{"json", 'j', NULL, 0, "Write JSON", 0},
+static const struct gp_option options[] = {
+	{"for", 'f', "TIME", "Observe for this time (2s)", .time_ns = &env.for_ns},
+	{"no-daemon", 0, NULL, "Ask the GPUs directly, also if a daemon runs",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON", .flag = &env.json},
 	{0},
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'j': env.json = true; break;
-	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no arguments, but '%s' was given", arg); break;
-	default: return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
 
 /* "holds 12, releases 12, ...". A counter that is absent is not known and not printed. */
 static void print_counts(struct json_object *stats, const char *const *key)
@@ -81,12 +65,10 @@ static void print_device(struct json_object *device)
 	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
 					    "blind",      "ejections", NULL};
 	struct json_object *stats = gp_field(device, "stats");
-	char text[32];
 
 	putchar('\n');
 	gp_show_device(device);
-	printf(", since %s\n",
-	       gp_cli_duration(text, sizeof text, gp_field_number_or(stats, "since_ns", 0)));
+	printf(", since %s\n", gp_cli_duration(gp_field_number_or(stats, "since_ns", 0)).text);
 	gp_show_ejection(device);
 	print_counts(stats, done);
 	print_counts(stats, wrong);
@@ -95,13 +77,11 @@ static void print_device(struct json_object *device)
 
 static void print_daemon(struct json_object *daemon)
 {
-	char up[32], cpu[32], memory[32];
-
 	printf("\ndaemon %llu: up %s, CPU %s, memory %s, clients %llu, requests %llu, keeper %s\n",
 	       (unsigned long long)gp_field_number_or(daemon, "pid", 0),
-	       gp_cli_duration(up, sizeof up, gp_field_number_or(daemon, "uptime_ns", 0)),
-	       gp_cli_duration(cpu, sizeof cpu, gp_field_number_or(daemon, "cpu_ns", 0)),
-	       gp_cli_bytes(memory, sizeof memory, gp_field_number_or(daemon, "rss_bytes", 0)),
+	       gp_cli_duration(gp_field_number_or(daemon, "uptime_ns", 0)).text,
+	       gp_cli_duration(gp_field_number_or(daemon, "cpu_ns", 0)).text,
+	       gp_cli_bytes(gp_field_number_or(daemon, "rss_bytes", 0)).text,
 	       (unsigned long long)gp_field_number_or(daemon, "clients", 0),
 	       (unsigned long long)gp_field_number_or(daemon, "requests", 0),
 	       gp_field_text(daemon, "keeper") ? gp_field_text(daemon, "keeper") : "unknown");
@@ -143,36 +123,28 @@ static void print_all(struct json_object *answer)
 	print_daemon(daemon);
 }
 
-static int run(int argc, char **argv)
+static int run(struct gp_error *err)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "Show the GPU time of the tasks in an interval, and what the daemon "
-		       "counted.\v"
-		       "Run times from counted switches are exact while several tasks want the "
-		       "GPU. A task that is alone stays on it when its work is finished.\n",
-	};
 	struct json_object *answer = NULL;
-	struct gp_error err = {0};
-	int exit = GP_EXIT_DONE;
+	int r = GP_EXIT_DONE;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
-	if ((env.no_daemon ||
-	     !gp_daemon_tasks(env.for_ns ? env.for_ns : 1, true, &answer, &exit)) &&
-	    gp_local_tasks(env.for_ns, false, &answer, &err))
-		return gp_cli_fail(&err);
+	if (env.no_daemon || !gp_daemon_tasks(env.for_ns ? env.for_ns : 1, true, &answer, &r))
+		r = gp_local_tasks(env.for_ns, false, &answer, err);
 	if (answer && env.json)
 		gp_print_json(answer);
 	else if (answer)
 		print_all(answer);
 	json_object_put(answer);
-	return exit;
+	return r;
 }
 
 const struct gp_verb gp_verb_stats = {
 	.name = "stats",
 	.summary = "GPU time of the tasks in an interval, and the daemon's counters",
+	.options = options,
+	.doc = "Show the GPU time of the tasks in an interval, and what the daemon counted.\v"
+	       "Run times from counted switches are exact while several tasks want the GPU. A task "
+	       "that is alone stays on it when its work is finished.\n",
 	.run = run,
 };

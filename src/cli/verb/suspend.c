@@ -1,82 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon. */
+/*
+ * gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon.
+ *
+ * In this file: the options; the output; the choice of tasks; the hold by the daemon; the hold by
+ * this program.
+ */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/process.h"
+#include "cli/ask/ask.h"
 #include "cli/cli.h"
-#include "cli/ask/with_daemon.h"
-#include "cli/lib/hold_event.h"
 #include "cli/lib/stop.h"
-#include "cli/verb/suspend.h"
 #include "hold/hold.h"
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
-#define AGAIN_NS (5 * GP_NS_PER_MS)
+#define PAUSE_NS (5 * GP_NS_PER_MS)
 
-enum { NO_DAEMON = 0x2000 };
+static struct {
+	struct gp_targets targets;
+	bool json, force, one_queue;
+	bool no_daemon;
+	const char *type; /* preemption type; NULL = the device's default */
+	uint32_t grace;   /* in 1,000 GPU clocks; 0 = not given */
+	int device;       /* -1 = all */
+	uint32_t queue;
+	uint64_t for_ns;
+} env = {.device = -1, .for_ns = GP_NEVER};
 
-static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
-
-static const struct argp_option options[] = {
-	{"device", 'd', "N", 0, "Only on this device; without a PID, all processes on it", 0},
-	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
-	{"for", 'f', "TIME", 0,
-	 "Release after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)", 0},
-	{"type", 't', "NAME", 0,
+static const struct gp_option options[] = {
+	{"device", 'd', "N", "Only on this device; without a PID, all processes on it",
+	 .device = &env.device},
+	{"queue", 'q', "ID", "Only this queue of the process (see gpreempt queues)",
+	 .number32 = &env.queue, .max = GP_QUEUE_ALL - 1, .given = &env.one_queue},
+	{"for", 'f', "TIME",
+	 "Release after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)",
+	 .time_ns = &env.for_ns},
+	{"type", 't', "NAME",
 	 "Preemption type: save (save running work at once; the default), drain (let short work "
 	 "finish first), or another type that the GPU offers",
-	 0},
-	{"grace", 'g', "N", 0, "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
-	 0},
-	{"force", 'F', NULL, 0, "Hold also a server that works for many programs", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Hold from this program, not through the daemon", 0},
-	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
+	 .text = &env.type},
+	{"grace", 'g', "N", "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
+	 .number32 = &env.grace, .min = 1, .max = GP_PREEMPT_GRACE_MAX},
+	{"force", 'F', NULL, "Hold also a server that works for many programs", .flag = &env.force},
+	{"no-daemon", 0, NULL, "Hold from this program, not through the daemon",
+	 .flag = &env.no_daemon},
+	{"json", 'j', NULL, "Write JSON: one object per line for each event", .flag = &env.json},
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static void check(struct argp_state *state)
 {
-	switch (key) {
-	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
-	case 't': env.type = arg; break;
-	case 'g':
-		env.grace =
-			(unsigned)gp_option_number(state, "--grace", arg, 1, GP_PREEMPT_GRACE_MAX);
-		break;
-	case 'd':
-		env.device =
-			(unsigned)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
-		break;
-	case 'q':
-		env.queue = (uint32_t)gp_option_number(state, "--queue", arg, 0, GP_QUEUE_ALL - 1);
-		env.one_queue = true;
-		break;
-	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
-	case 'F': env.force = true; break;
-	case 'j': env.json = true; break;
-	case NO_DAEMON: env.no_daemon = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n && env.device == GP_DEVICES_MAX)
-			argp_error(state, "give a PID, or --device N for all processes on it");
-		if (env.one_queue && env.targets.n != 1)
-			argp_error(state, "--queue needs one PID");
-		break;
-	default: return ARGP_ERR_UNKNOWN;
+	if (!env.targets.n && env.device < 0)
+		argp_error(state, "give a PID, or --device N for all processes on it");
+	if (env.one_queue && env.targets.n != 1)
+		argp_error(state, "--queue needs one PID");
+}
+
+/* The output is one line for each event, the same with and without the daemon. */
+enum event_kind {
+	BEGAN,   /* ns: how long the hold took */
+	AGAIN,   /* the task ran, and is held again. ns of this and the next: held for */
+	ENDED,   /* the process has ended */
+	RESUMED, /* another process released the task */
+	RELEASED,
+};
+
+struct event {
+	enum event_kind kind;
+	pid_t pid;
+	const char *name;
+	int device;              /* -1: on all devices, held by the daemon */
+	const char *device_name; /* NULL with device -1 */
+	uint64_t ns;             /* see the kind */
+	unsigned again;          /* how often the task had to be held again */
+};
+
+static void print_event_json(const struct event *e)
+{
+	static const char *const kinds[] = {"held", "again", "ended", "resumed", "released"};
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put_text(o, "event", kinds[e->kind]);
+	gp_field_put(o, "pid", (uint64_t)e->pid);
+	gp_field_put_text(o, "name", e->name);
+	if (e->device >= 0)
+		gp_field_put(o, "device", (uint64_t)e->device);
+	gp_field_put_us(o, e->kind == BEGAN ? "took_us" : "held_us", e->ns);
+	gp_field_put_known(o, "again", e->again);
+	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
+		gp_field_put_text(o, "until", "time");
+		gp_field_put_us(o, "for_us", env.for_ns);
+	} else if (e->kind == BEGAN) {
+		gp_field_put_text(o, "until", e->device < 0 ? "resume" : "signal");
 	}
-	return 0;
+	gp_print_json_once(o);
 }
 
-/* The daemon holds whole processes, and on all devices. */
-static bool is_for_daemon(void)
+/* How long the hold lasts. */
+static void print_lifetime(const struct event *e)
 {
-	return !env.no_daemon && !env.one_queue && env.device == GP_DEVICES_MAX && !env.type &&
-	       !env.grace;
+	if (env.for_ns != GP_NEVER)
+		printf(", for %s", gp_cli_duration(env.for_ns).text);
+	else if (e->device < 0)
+		fputs(", kept by the daemon until gpreempt resume", stdout);
+	else
+		fputs(", until Ctrl-C", stdout);
 }
 
-static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, uint64_t ns)
+static void print_event_text(const struct event *e)
 {
-	const struct gp_hold_event event = {
+	struct gp_short_text time = gp_cli_duration(e->ns);
+	char task[160];
+
+	snprintf(task, sizeof task, "%d (%s)%s%s", e->pid, e->name, e->device_name ? " on " : "",
+		 e->device_name ? e->device_name : "");
+	switch (e->kind) {
+	case BEGAN:
+		printf("held %s in %s", task, time.text);
+		print_lifetime(e);
+		break;
+	case AGAIN:
+		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
+		break;
+	case ENDED: printf("%s has ended; it was held for %s until then", task, time.text); break;
+	case RESUMED: printf("%s was released by another process after %s", task, time.text); break;
+	case RELEASED:
+		printf("released %s after %s", task, time.text);
+		if (e->again)
+			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
+		break;
+	}
+	putchar('\n');
+	fflush(stdout); /* a reader may wait at a pipe */
+}
+
+static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t ns)
+{
+	const struct event event = {
 		.kind = kind,
 		.pid = h->ref.seen.pid,
 		.name = h->ref.seen.name,
@@ -84,11 +147,247 @@ static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, u
 		.device_name = h->ref.gpu->info.name,
 		.ns = ns,
 		.again = h->again,
-		.lifetime = env.for_ns == GP_NEVER ? GP_HOLD_UNTIL_SIGNAL : GP_HOLD_FOR_TIME,
-		.for_ns = env.for_ns,
 	};
 
-	gp_hold_event_print(&event, env.json);
+	(env.json ? print_event_json : print_event_text)(&event);
+}
+
+struct task_refs {
+	struct gp_task_ref *ref;
+	unsigned n;
+};
+
+static int add_process(const struct gp_devices *devices, pid_t pid, struct task_refs *list,
+		       struct gp_error *err)
+{
+	struct gp_task_ref found[GP_DEVICES_MAX], *p;
+	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
+	unsigned added = 0;
+
+	if (n < 0)
+		return n;
+	p = realloc(list->ref, (list->n + (unsigned)n) * sizeof *p);
+	if (!p)
+		return gp_fail(err, -ENOMEM, "no memory");
+	list->ref = p;
+	for (int i = 0; i < n; i++) {
+		bool twice = false;
+
+		/* A child that shares its parent's queues is the same task. */
+		for (unsigned k = 0; k < list->n; k++)
+			twice |= p[k].device == found[i].device &&
+				 p[k].seen.key == found[i].seen.key;
+		if (env.device >= 0 && (unsigned)env.device != found[i].device)
+			continue;
+		added++;
+		if (!twice)
+			p[list->n++] = found[i];
+	}
+	if (!added)
+		return gp_fail(err, -ENODEV, "process %d has no queues on device %d", pid,
+			       env.device);
+	return 0;
+}
+
+/* Makes the queue a task of its own, on the one device that has it. */
+static int split_queue(struct task_refs *list, struct gp_error *err)
+{
+	pid_t pid = env.targets.pid[0];
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		struct gp_task_ref *p = &list->ref[i];
+		int r = gp_gpu_split(p->gpu, pid, env.queue, &p->seen, NULL);
+
+		if (r == -ENOENT)
+			continue;
+		if (r)
+			return gp_fail(err, r,
+				       "queue %u of process %d cannot be held by itself: %s",
+				       env.queue, pid, gp_error_name(r));
+		list->ref[kept++] = *p;
+	}
+	list->n = kept;
+	if (!kept)
+		return gp_fail(err, -ESRCH,
+			       "process %d has no queue %u to hold; see gpreempt queues %d", pid,
+			       env.queue, pid);
+	if (kept > 1)
+		return gp_fail(err, -EINVAL,
+			       "queue %u is on %u devices; choose one with --device N", env.queue,
+			       kept);
+	return 0;
+}
+
+static int refuse_shared(const struct task_refs *list, struct gp_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < list->n && !r; i++) {
+		const struct gp_seen *seen = &list->ref[i].seen;
+
+		r = gp_refuse_shared(seen, seen->pid, env.force, GP_WOULD_STOP_ALL, err);
+	}
+	return r;
+}
+
+/* The tasks to hold, each once. The caller frees list->ref, also after a failure. */
+static int choose_tasks(const struct gp_devices *devices, struct task_refs *list,
+			struct gp_error *err)
+{
+	int r = 0;
+
+	if (env.device >= 0 && (unsigned)env.device >= devices->n)
+		r = gp_fail(err, -ENODEV, "there is no device %d; the last one is %u", env.device,
+			    devices->n - 1);
+	for (unsigned i = 0; i < env.targets.n && !r; i++)
+		r = add_process(devices, env.targets.pid[i], list, err);
+	if (!r && !env.targets.n) {
+		int n = gp_devices_scan(devices, (unsigned)env.device, &list->ref, err);
+
+		list->n = n > 0 ? (unsigned)n : 0;
+		r = n < 0    ? n
+		    : n == 0 ? gp_fail(err, -ESRCH, "no process has queues on %s",
+				       devices->device[env.device].gpu->info.name)
+			     : 0;
+	}
+	if (!r)
+		r = refuse_shared(list, err);
+	return !r && env.one_queue ? split_queue(list, err) : r;
+}
+
+/* The targets that the daemon holds. */
+struct held {
+	unsigned n; /* the first n targets */
+	char name[GP_TARGETS_MAX][32];
+	uint64_t start_time[GP_TARGETS_MAX];
+	uint64_t since_ns;
+};
+
+static void print_daemon_event(const struct held *h, unsigned i, enum event_kind kind, uint64_t ns)
+{
+	const struct event event = {.kind = kind,
+				    .pid = env.targets.pid[i],
+				    .name = h->name[i],
+				    .device = -1,
+				    .ns = ns};
+
+	(env.json ? print_event_json : print_event_text)(&event);
+}
+
+/* A target counts as held also where the daemon did not answer: it may be held, now or soon. */
+static int hold_all(struct gp_client *client, struct held *h, struct gp_error *err)
+{
+	int r = 0;
+
+	for (; h->n < env.targets.n && !r; h->n += !r || r == -ETIMEDOUT || r == -ECONNRESET) {
+		pid_t pid = env.targets.pid[h->n];
+		uint64_t asked_ns = gp_monotonic_ns();
+		struct json_object *params = json_object_new_object(), *answer = NULL;
+
+		if (env.force)
+			gp_field_put_bool(params, "force", true);
+		gp_process_name(pid, h->name[h->n], sizeof h->name[h->n]);
+		h->start_time[h->n] = gp_process_start_time(pid);
+		r = gp_ask_about(client, "hold", pid, params, &answer, err);
+		if (!r && !gp_field_number_or(answer, "tasks", 1))
+			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
+		if (!r)
+			print_daemon_event(h, h->n, BEGAN, gp_monotonic_ns() - asked_ns);
+		json_object_put(answer);
+	}
+	return r;
+}
+
+static bool has_ended(const struct held *h, unsigned i)
+{
+	return gp_process_start_time(env.targets.pid[i]) != h->start_time[i];
+}
+
+static bool any_left(const struct held *h)
+{
+	for (unsigned i = 0; i < h->n; i++)
+		if (!has_ended(h, i))
+			return true;
+	return false;
+}
+
+static void ask_release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
+{
+	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;
+	struct json_object *answer = NULL;
+	struct gp_error err = {0};
+	int r = has_ended(h, i)
+			? -ESRCH
+			: gp_ask_about(client, "release", env.targets.pid[i], NULL, &answer, &err);
+
+	if (r == -ESRCH) {
+		print_daemon_event(h, i, ENDED, held_ns);
+	} else if (r) {
+		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
+				env.targets.pid[i], env.targets.pid[i]);
+		*exit = gp_cli_fail(&err);
+	} else if (gp_field_number_or(answer, "tasks", 1)) {
+		print_daemon_event(h, i, RELEASED, held_ns);
+	} else {
+		print_daemon_event(h, i, RESUMED, held_ns);
+	}
+	json_object_put(answer);
+}
+
+/* Uses a new connection: the daemon closes one that is silent for long. */
+static int release_all(const struct held *h)
+{
+	struct gp_client *client;
+	struct gp_error err = {0};
+	int exit = GP_EXIT_DONE;
+
+	if (gp_client_connect(NULL, &client, &err)) {
+		gp_error_prefix(&err, "cannot release (gpreempt resume --all does)");
+		return gp_cli_fail(&err);
+	}
+	for (unsigned i = 0; i < h->n; i++)
+		ask_release(client, h, i, &exit);
+	gp_client_close(client);
+	return exit;
+}
+
+static void wait_for_end(const struct held *h, uint64_t end_ns)
+{
+	uint64_t now_ns;
+
+	while (!gp_stop_asked() && any_left(h) && (now_ns = gp_monotonic_ns()) < end_ns)
+		gp_stop_sleep(end_ns - now_ns < TICK_NS ? end_ns : now_ns + TICK_NS);
+}
+
+/*
+ * Holds the targets through the daemon. Without --for it returns, and the daemon keeps the hold
+ * until a resume; otherwise it waits and releases. If one of several targets cannot be held, all
+ * are released. False: no daemon runs.
+ */
+static bool suspend_by_daemon(int *exit)
+{
+	struct gp_client *client = gp_ask_if_there();
+	static struct held h;
+	struct gp_error err = {0};
+	int r;
+
+	if (!client)
+		return false;
+	h.since_ns = gp_monotonic_ns();
+	r = hold_all(client, &h, &err);
+	gp_client_close(client);
+	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	if (!r && env.for_ns == GP_NEVER && !gp_stop_asked())
+		return true;
+	if (!r)
+		wait_for_end(&h, gp_time_add(gp_monotonic_ns(), env.for_ns));
+	if (h.n) {
+		int code = release_all(&h);
+
+		*exit = *exit ? *exit : code;
+	}
+	return true;
 }
 
 static uint64_t held_for(const struct gp_hold *h)
@@ -109,7 +408,7 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 			continue;
 		r = gp_holds_remove(holds, i, err);
 		if (!r)
-			print_event(&h, ended ? GP_HOLD_ENDED : GP_HOLD_RESUMED, held_for(&h));
+			print_event(&h, ended ? ENDED : RESUMED, held_for(&h));
 	}
 	return r;
 }
@@ -126,12 +425,12 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 			continue;
 		any = true;
 		if (!h->again++)
-			print_event(h, GP_HOLD_AGAIN, held_for(h));
+			print_event(h, AGAIN, held_for(h));
 	}
 	if (!any)
 		return 0;
 	/* Limits the rate against a process that releases the task all the time. */
-	gp_stop_sleep(gp_monotonic_ns() + AGAIN_NS);
+	gp_stop_sleep(gp_monotonic_ns() + PAUSE_NS);
 	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
 }
 
@@ -226,7 +525,7 @@ static int suspend(struct gp_holds *holds, struct gp_error *err)
 	if (!r)
 		r = gp_holds_hold(holds, err);
 	for (unsigned i = 0; i < holds->n && !r; i++)
-		print_event(&holds->hold[i], GP_HOLD_BEGAN, holds->hold[i].took_ns);
+		print_event(&holds->hold[i], BEGAN, holds->hold[i].took_ns);
 	return r ? r : hold_until_end(holds, err);
 }
 
@@ -244,16 +543,16 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 				"resume %d\n",
 				h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
-			print_event(h, GP_HOLD_RELEASED, held_for(h));
+			print_event(h, RELEASED, held_for(h));
 	}
 	return r;
 }
 
 static int run_on(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct gp_task_refs list = {0};
+	struct task_refs list = {0};
 	struct gp_holds holds = {0};
-	int r = gp_suspend_choose(&env, devices, &list, err), last;
+	int r = choose_tasks(devices, &list, err), last;
 
 	if (!r) {
 		r = gp_holds_begin(&holds, devices, list.ref, list.n, err);
@@ -267,53 +566,51 @@ static int run_on(const struct gp_devices *devices, struct gp_error *err)
 	return r;
 }
 
-static int run(int argc, char **argv)
+/* The daemon holds whole processes, and on all devices. */
+static bool is_for_daemon(void)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		GP_TARGETS_ARGP("PID...\n--device N"),
-		.doc = "Keep processes off the GPU. Their work waits and is not lost. The first "
-		       "line says how long the hold lasts: until Ctrl-C, for the time of --for, "
-		       "or, if a daemon runs, until gpreempt resume.\v"
-		       "If this program is killed, gpreempt resume --all releases the "
-		       "processes.\n\n"
-		       "Examples:\n"
-		       "  gpreempt suspend 4711\n"
-		       "  gpreempt suspend 4711 4712 --for 10s\n"
-		       "  gpreempt suspend 4711 --type drain --grace 50\n"
-		       "  gpreempt suspend --device 0 --for 500ms\n",
-	};
+	return !env.no_daemon && !env.one_queue && env.device < 0 && !env.type && !env.grace;
+}
+
+static int run(struct gp_error *err)
+{
 	struct gp_devices devices;
-	struct gp_error err = {0};
 	int r;
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.type && !strcmp(env.type, "reset")) {
-		gp_fail(&err, -EINVAL,
-			"--type reset is not offered: the program would lose its work; --type save "
-			"keeps it");
-		return gp_cli_fail(&err);
-	}
-	r = gp_stop_open();
-	if (r < 0)
-		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
-	else
-		r = gp_targets_resolve(&env.targets, &err);
-	if (!r && is_for_daemon() &&
-	    gp_daemon_suspend(&env.targets, env.for_ns, env.force, env.json, &r))
+	if (env.type && !strcmp(env.type, "reset"))
+		return gp_fail(err, -EINVAL,
+			       "--type reset is not offered: the program would lose its work; "
+			       "--type save keeps it");
+	r = gp_stop_begin(err);
+	if (!r)
+		r = gp_targets_resolve(&env.targets, err);
+	if (!r && is_for_daemon() && suspend_by_daemon(&r))
 		return r;
-	if (r >= 0)
-		r = gp_devices_open(&devices, 0, &err);
-	if (r < 0)
-		return gp_cli_fail(&err);
-	r = run_on(&devices, &err);
+	if (!r)
+		r = gp_devices_open(&devices, 0, err);
+	if (r)
+		return r;
+	r = run_on(&devices, err);
 	gp_devices_close(&devices);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	return r;
 }
 
 const struct gp_verb gp_verb_suspend = {
 	.name = "suspend",
 	.summary = "keep processes off the GPU until Ctrl-C, for a time, or until resume",
+	.arguments = "PID...\n--device N",
+	.targets = &env.targets,
+	.options = options,
+	.check = check,
+	.doc = "Keep processes off the GPU. Their work waits and is not lost. The first line says "
+	       "how long the hold lasts: until Ctrl-C, for the time of --for, or, if a daemon "
+	       "runs, "
+	       "until gpreempt resume.\v"
+	       "If this program is killed, gpreempt resume --all releases the processes.\n\n"
+	       "Examples:\n"
+	       "  gpreempt suspend 4711\n"
+	       "  gpreempt suspend 4711 4712 --for 10s\n"
+	       "  gpreempt suspend 4711 --type drain --grace 50\n"
+	       "  gpreempt suspend --device 0 --for 500ms\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table columns of a task, by the key of its JSON. cli/lib/task_table.h prints them. */
+/* The table columns of a task, by the key of its JSON. cli/lib/grid.h prints them. */
 #ifndef GP_TASK_JSON_COLUMNS_H
 #define GP_TASK_JSON_COLUMNS_H
 
@@ -10,6 +10,8 @@ enum gp_task_cell {
 	GP_CELL_PLAIN,
 	GP_CELL_FLAG,  /* the key itself where it is true */
 	GP_CELL_WORDS, /* an array, with commas */
+	GP_CELL_YES_NO,
+	GP_CELL_US,
 	GP_CELL_NS,
 	GP_CELL_BYTES,
 	GP_CELL_SHARE,  /* gpu_pct, with "<= " where the run time is what was granted */
