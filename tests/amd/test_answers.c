@@ -116,21 +116,21 @@ AMD_TEST_ON(a_suspend_that_is_confirmed_without_effect_is_not_a_hold, mi250, nav
 	uint32_t handle;
 
 	aw_open(w);
-	handle = prepared(w, load->pid);
-	disturb(w, "ignore suspend_queues 2 %d", ALWAYS);
+	handle = aw_prepared(w, load->pid);
+	aw_disturb(w, "ignore suspend_queues 2 %d", AW_ALWAYS);
 	o = aw_hold(w, handle);
 	assert_true(!o.held || o.unsure || o.unproven);
-	AW_WAIT((o = aw_look(w, handle)).failed);
+	TEST_WAIT((o = aw_look(w, handle)).failed);
 	assert_int_equal(o.failed, -EREMOTEIO);
 	assert_true(!o.held || o.unsure);
-	says(w, handle, "the driver says that");
-	runs(w, load->pid);
-	calm(w);
+	aw_must_say(w, handle, "the driver says that");
+	aw_wait_released(w, load->pid);
+	aw_calm(w);
 	aw_must_hold(w, handle);
-	AW_WAIT(!aw_look(w, handle).unproven);
+	TEST_WAIT(!aw_look(w, handle).unproven);
 	assert_true(aw_look(w, handle).held && !aw_look(w, handle).unsure);
 	aw_must_release(w, handle);
-	runs(w, load->pid);
+	aw_wait_released(w, load->pid);
 }
 
 AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, navi31)
@@ -140,18 +140,18 @@ AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, n
 	uint32_t handle;
 
 	aw_open(w);
-	handle = prepared(w, load->pid);
+	handle = aw_prepared(w, load->pid);
 	aw_must_hold(w, handle);
-	disturb(w, "ignore resume_queues 2 %d", ALWAYS);
+	aw_disturb(w, "ignore resume_queues 2 %d", AW_ALWAYS);
 	o = aw_release(w, handle);
 	assert_true(o.unproven);
-	AW_WAIT((o = aw_look(w, handle)).unsure);
+	TEST_WAIT((o = aw_look(w, handle)).unsure);
 	assert_int_equal(o.failed, -ETIME);
-	says(w, handle, "it has done no work");
+	aw_must_say(w, handle, "it has done no work");
 	aw_must_release(w, handle);
 	assert_false(aw_look(w, handle).unsure || aw_look(w, handle).unproven);
-	assert_false(is_debugged(w, load->pid));
-	runs(w, load->pid);
+	assert_false(aw_is_debugged(w, load->pid));
+	aw_wait_released(w, load->pid);
 }
 
 /* Nothing has to be seen of a program that does nothing. */
@@ -161,15 +161,15 @@ AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
 	uint32_t handle;
 
 	aw_open(w);
-	handle = prepared(w, load->pid);
+	handle = aw_prepared(w, load->pid);
 	for (int i = 0; i < 3; i++) {
 		aw_must_hold(w, handle);
-		AW_WAIT(!aw_look(w, handle).unproven);
+		TEST_WAIT(!aw_look(w, handle).unproven);
 		assert_int_equal(aw_suspended(w, load->pid), 1);
 		aw_must_release(w, handle);
-		AW_WAIT(!aw_look(w, handle).unproven);
+		TEST_WAIT(!aw_look(w, handle).unproven);
 	}
-	assert_true(is_debugged(w, load->pid));
+	assert_true(aw_is_debugged(w, load->pid));
 }
 
 /* The driver counts and lists queues in sysfs as well. */
@@ -180,11 +180,11 @@ AMD_TEST(a_snapshot_that_lacks_queues_is_not_believed)
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
-	disturb(w, "out_count get_queue_snapshot 0 %d", ALWAYS);
+	aw_disturb(w, "out_count get_queue_snapshot 0 %d", AW_ALWAYS);
 	gp_gpu_prepare(w->gpu, handle, true);
 	aw_settled(w, handle);
-	says(w, handle, "cannot be true");
-	runs(w, load->pid);
+	aw_must_say(w, handle, "cannot be true");
+	aw_wait_released(w, load->pid);
 }
 
 AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, mi250, mi250_old)

@@ -86,12 +86,11 @@ GPU_TEST(a_change_without_effect_is_a_failure)
 {
 	struct gp_error why = {0};
 	struct gp_observation o;
-	struct emu_load load;
+	struct emu_load *load = gw_load(w);
 	struct gp_action a;
 
-	gw_load(&load);
 	gw_open(w);
-	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+	a = (struct gp_action){.handle = gw_attach(w, load->pid), .slice_us = 1};
 	gw_settled(w, a.handle);
 	for (int kind = 0; kind < KINDS; kind++) {
 		emu_control(&w->emu, "ignore %s %d", command[kind], ALWAYS);
@@ -100,7 +99,7 @@ GPU_TEST(a_change_without_effect_is_a_failure)
 		assert_int_equal(o.failed, -EIO);
 		assert_false(o.held);
 		assert_int_equal(o.slice_us, 0);
-		works_again(w, kind, a.handle, load.pid);
+		works_again(w, kind, a.handle, load->pid);
 	}
 	assert_true(gw_act(w, GW_HOLD, a.handle, 0).held);
 	emu_control(&w->emu, "ignore disable %d", ALWAYS);
@@ -110,10 +109,10 @@ GPU_TEST(a_change_without_effect_is_a_failure)
 	assert_true(o.held);
 	gp_gpu_why(w->gpu, a.handle, &why);
 	assert_non_null(strstr(why.text, "changed nothing"));
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	emu_control(&w->emu, "clear_faults");
 	assert_false(gw_act(w, GW_RELEASE, a.handle, 0).held);
-	assert_int_equal(emu_load_stop(&load), 0);
+	assert_int_equal(emu_load_stop(load), 0);
 }
 
 GPU_TEST(busy_is_tried_again_and_succeeds)

@@ -309,18 +309,17 @@ GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 
 GPU_TEST(a_replay_without_effect_is_a_failure)
 {
-	struct emu_load load;
+	struct emu_load *load = gw_load(w);
 	struct gp_undo undo;
 	uint32_t handle;
 
-	gw_load(&load);
 	gw_open(w);
-	handle = gw_attach(w, load.pid);
+	handle = gw_attach(w, load->pid);
 	undo = record_of(w, handle);
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
 	emu_control(&w->emu, "ignore disable 100000");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load.pid, NULL), -EIO);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), -EIO);
 	emu_control(&w->emu, "clear_faults");
 	/* RM does not name the groups: nothing is known, and nothing is undone. */
 	emu_control(&w->emu, "fault handle_info 0x65 100000");
@@ -329,11 +328,10 @@ GPU_TEST(a_replay_without_effect_is_a_failure)
 	emu_control(&w->emu, "clear_faults");
 	emu_control(&w->emu, "fault handle_info 0x57 100000");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
-	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	emu_control(&w->emu, "clear_faults");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
-	is_as_cuda_left_it(w, load.pid, 1);
-	emu_load_kill(&load);
+	is_as_cuda_left_it(w, load->pid, 1);
 }
 
 GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
