@@ -13,7 +13,7 @@ one_sentence() {
 
 # What is not a process id is wrong usage, whatever the verb.
 for verb in queues monitor suspend resume bench; do
-	for pid in 0 -1 -4711 99999999 4711x '' ' 4711' 0x12 banana 4.7 99999999999999999999999; do
+	for pid in 0 -1 -4711 4294967296 4711x '' ' 4711' 0x12 banana 4.7 99999999999999999999999; do
 		expect 2 "*'$pid' is not a process id*" "$verb '$pid'" "$GPREEMPT" $verb -- "$pid"
 	done
 	expect 2 '*: give *PID*' "$verb without a process" "$GPREEMPT" $verb

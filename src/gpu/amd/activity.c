@@ -322,6 +322,7 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 
 	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, all, NULL, 0);
+	h->activity_sleeps = !n;
 	pthread_mutex_unlock(&h->requests.lock);
 	reading = n ? prepare_reading(observer, n) : NULL;
 	if (!reading)

@@ -89,6 +89,7 @@ struct gp_amd_task {
 	struct gp_amd_proof proof;       /* also written by the activity thread */
 	struct gp_amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
+	unsigned nsplits; /* queues that had been split off processes when `pointer` was written */
 	bool has_pointers;
 	bool new_pointers; /* not read yet */
 
@@ -177,7 +178,8 @@ struct gp_kfd_thread {
 	struct gp_amd_self self;
 
 	int kfd;
-	int activity_fd; /* wakes the activity thread */
+	int activity_fd;      /* wakes the activity thread */
+	bool activity_sleeps; /* it reads no task now; protected by requests.lock */
 	int epoll_fd;
 	pthread_t thread, activity;
 

@@ -11,15 +11,13 @@
 #include "base/process.h"
 #include "gpu/amd/amd_device.h"
 
-#define MQDS_MAX          256
-#define SETTLE_TRIES      3
-#define RESUME_TRIES      3                   /* before the session is ended */
-#define END_PAUSE_NS      (10 * GP_NS_PER_MS) /* before a session that did not end is ended again */
-#define END_PAUSE_MAX_NS  (1 * GP_NS_PER_S)
-#define BLAMED_MAX        8   /* failed queues named in a message */
-#define HELD_MAX          256 /* tasks of one process, on all GPUs */
-#define OCCUPIED_LOOKS    3   /* before waves that still run count as a failed suspend */
-#define OCCUPIED_PAUSE_US 200
+#define MQDS_MAX         256
+#define SETTLE_TRIES     3
+#define RESUME_TRIES     3                   /* before the session is ended */
+#define END_PAUSE_NS     (10 * GP_NS_PER_MS) /* before a session that did not end is ended again */
+#define END_PAUSE_MAX_NS (1 * GP_NS_PER_S)
+#define BLAMED_MAX       8   /* failed queues named in a message */
+#define HELD_MAX         256 /* tasks of one process, on all GPUs */
 
 /* Caller holds requests.lock. */
 static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
@@ -83,8 +81,9 @@ void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool 
 
 			if (!task || task->target != target)
 				continue;
-			if (queues_changed || !task->has_pointers)
+			if (queues_changed || !task->has_pointers || task->nsplits != h->nsplits)
 				publish_pointers(task, &target->session);
+			task->nsplits = h->nsplits;
 			publish_held(task, &target->session);
 		}
 	if (queues_changed)
@@ -463,11 +462,6 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			"destroyed; this is tried again",
 			hold ? "suspend" : "resume", name_blamed(task, blamed, sizeof blamed),
 			task->pid);
-	else if (code == -EREMOTEIO)
-		gp_fail(&task->why, code,
-			"the driver says that it suspended process %d, but its work still runs on "
-			"the GPU",
-			task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
 			"process %d has shut down its ROCm runtime or has executed another program",
@@ -514,45 +508,6 @@ static bool doubt_disproved(struct gp_kfd_thread *h, struct gp_amd_task *const *
 	return not_released;
 }
 
-/* Whether waves of the process are on the GPU, as far as the driver counts them. */
-static bool occupies(struct gp_kfd_thread *h, const struct gp_amd_task *task)
-{
-	bool countable;
-
-	pthread_mutex_lock(&h->requests.lock);
-	countable = gp_amd_has_occupancy(&task->gpu->node) && gp_amd_is_whole(task);
-	pthread_mutex_unlock(&h->requests.lock);
-	for (int i = 0; i < OCCUPIED_LOOKS && countable; i++) {
-		if (gp_amd_occupancy(task->pid, task->gpu->node.gpu_id) <= 0)
-			return false;
-		usleep(OCCUPIED_PAUSE_US);
-	}
-	return countable;
-}
-
-/* Waves of suspended queues are saved and off the hardware. Waves of a queue that the process has
- * just created are not: it is held as an arrival. -EREMOTEIO: the suspend had no effect. */
-static int verify_suspended(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
-{
-	struct gp_amd_session *s = &task[0]->target->session;
-	bool running = false;
-
-	for (unsigned i = 0; i < n && !running; i++)
-		running = occupies(h, task[i]);
-	return !running || gp_amd_session_refresh(s) || s->changed ? 0 : -EREMOTEIO;
-}
-
-/* A suspend without effect is taken back, for the case that it has one later. */
-static int undo_suspend(struct gp_amd_task *const *task, unsigned n)
-{
-	struct task_list list = {.task = task, .n = n};
-	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
-
-	gp_amd_session_doubt(&task[0]->target->session, &choice);
-	resume(task, n);
-	return -EREMOTEIO;
-}
-
 int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
 	int r = 0;
@@ -565,8 +520,6 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 	for (unsigned i = 0; i < n; i++)
 		task[i]->hold_want = true;
 	r = suspend(task, n);
-	if (r > 0 && verify_suspended(h, task, n))
-		r = undo_suspend(task, n);
 	/* Nothing was left to suspend. Another process may have ended the session meanwhile. */
 	if (!r && gp_kfd_has_session(h->kfd, task[0]->pid) == 0)
 		r = -EINVAL;

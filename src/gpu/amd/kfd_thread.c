@@ -80,7 +80,7 @@ static bool act(struct gp_kfd_thread *h)
 	struct gp_request r[GP_AMD_BATCH_MAX];
 	struct gp_amd_task *task[GP_AMD_BATCH_MAX];
 	unsigned n = take(h, r);
-	bool proven = false;
+	bool proven = false, wake;
 	int failed = 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -104,11 +104,12 @@ static bool act(struct gp_kfd_thread *h)
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);
+	wake = h->activity_sleeps && r[0].kind != GP_AMD_PREPARE && !proven && !failed;
 	pthread_mutex_unlock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)
 			gp_amd_notify(task[i]->gpu);
-	if (r[0].kind != GP_AMD_PREPARE && !proven && !failed)
+	if (wake)
 		eventfd_write(h->activity_fd, 1); /* looks for the effect */
 	if (task[0]->target && task[0]->target->session.changed)
 		gp_amd_settle(h, task[0]->target);

@@ -108,6 +108,19 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 	return true;
 }
 
+/* A request for a task of the same process has not ended, or the pointers that were read are not
+ * its own any more: queues may have moved between the process's tasks. */
+static bool is_being_changed(const struct gp_amd_task *t)
+{
+	for (unsigned i = 0; i < t->gpu->ntasks; i++) {
+		const struct gp_amd_task *other = t->gpu->task[i];
+
+		if (other && other->pid == t->pid && other->queued)
+			return true;
+	}
+	return t->new_pointers;
+}
+
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
@@ -115,8 +128,12 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 	uint64_t passed_ns = is_first ? 0 : now_ns - p->read_ns;
 	bool was_open = p->state != GP_AMD_PROOF_DONE, failed = false;
 
-	if (g->proof_number != p->number || !p->number || p->disproved || t->queued)
+	if (g->proof_number != p->number || !p->number || p->disproved || (!was_open && !t->held))
 		return false;
+	if (is_being_changed(t)) {
+		p->read_ns = 0;
+		return false;
+	}
 	if (!g->known) { /* its memory cannot be read: there is no evidence */
 		p->state = GP_AMD_PROOF_DONE;
 		return was_open;
