@@ -8,7 +8,7 @@ set -u
 begin_emu --gpus 1
 
 # Another program: its queues are gone. It is not said to have ended, and no record stays.
-start_load
+start_load --contexts 1
 load=$LOAD
 in_background owner "$GPREEMPT" suspend "$load" --no-daemon
 until_true said owner '^held' || fail "not held: $(<"$work/owner")"
@@ -42,7 +42,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 END
 export FORWARD=$work/forward BACK=$work/back
 if "$CC" -shared -fPIC -o "$work/jump.so" "$work/jump.c"; then
-	start_load
+	start_load --contexts 1
 	load=$LOAD
 	in_background keeper env LD_PRELOAD="$work/jump.so" "$BUILD/gpreempt-keeper" --timeout 0.7
 	in_background jumper env LD_PRELOAD="$work/jump.so" "$GPREEMPT" suspend "$load" --for 8s \

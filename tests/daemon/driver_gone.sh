@@ -16,7 +16,7 @@ in_background daemon "$GPREEMPTD" --gpu nvidia
 DAEMON=$JOB
 until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 
-start_load
+start_load --contexts 1
 load=$LOAD
 until_true "$GPREEMPT" suspend "$load" >/dev/null 2>&1 || fail 'not held'
 is_held "$load" || fail 'the driver does not hold it'
@@ -26,6 +26,7 @@ emu lost 0
 grep -q '^released' "$work/resume" && fail "released on a lost GPU: $(<"$work/resume")"
 said daemon 'warn action.failed .*action=release' || fail "no message: $(<"$work/daemon")"
 kill -9 "$load"
+# shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $(records) == 0 ]]' || fail 'the record of an ended process stays'
 
 # The driver goes and comes back: all files of the old one are dead.
@@ -35,7 +36,7 @@ umount -l "$EMU"
 "$RM_EMU" --gpus 1 "$EMU" >"$EMU_TMP/out" 2>&1 &
 EMU_PID=$!
 wait_ready "$EMU_PID" "$EMU_TMP/out" || fail 'the driver cannot be loaded again'
-start_load
+start_load --contexts 1
 load=$LOAD
 until_true "$GPREEMPT" suspend "$load" >/dev/null 2>&1 || fail "not held after a reload: $(<"$work/daemon")"
 is_held "$load" || fail 'held after a reload, says the daemon'

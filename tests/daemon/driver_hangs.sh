@@ -37,7 +37,7 @@ hangs() {
 }
 
 in_background keeper "$BUILD/gpreempt-keeper" --timeout 0.7
-start_load
+start_load --contexts 1
 load=$LOAD
 
 # Every release of the daemon hangs; those of the keeper do not.
@@ -54,6 +54,7 @@ if [[ -e $BUILD/tests/hostile/hostile_shim.so ]]; then
 	makes_progress "$load" || fail 'no progress'
 	kill -9 "$DAEMON"
 	wait "$DAEMON" 2>/dev/null
+	# shellcheck disable=SC2016 # until_true expands it
 	until_true eval '[[ $(records) == 0 ]]' || fail 'a record is left'
 fi
 
@@ -62,6 +63,7 @@ begin_daemon hung
 hold_it "$load"
 kill -STOP "$EMU_PID"
 hung=$DAEMON
+# shellcheck disable=SC2015 # fail ends the test
 until_true waits_for_driver "$hung" && sleep 0.2 && waits_for_driver "$hung" ||
 	fail 'the daemon makes no call'
 kill -9 "$hung"

@@ -16,6 +16,7 @@ begin_daemon --policy priority
 user=$((1500000000 + $$))
 
 # 100 processes of the user, each described by it; the first refusal ends the loop.
+# shellcheck disable=SC2016 # for the inner shell
 in_background users setpriv --reuid "$user" --regid "$user" --clear-groups bash -c '
 	for ((i = 0; i < 100; i++)); do
 		sleep 60 &

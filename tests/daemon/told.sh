@@ -32,6 +32,7 @@ share=$("$GPREEMPT" ps --no-daemon --json | jq "[.[] | select(.pid == $large)][0
 
 # After a hold of an unmanaged process the daemon has no claim on it.
 "$GPREEMPT" set "$small" --class unmanaged >/dev/null || fail 'set'
+# shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $("$GPREEMPT" ps --no-daemon --for 1ms --json | jq "[.[] | select(.pid == $small)][0].owner") == null ]]' ||
 	fail 'the daemon is the owner of an unmanaged process'
 for _ in 1 2 3; do
@@ -52,6 +53,7 @@ for verb in 'set --class be' suspend resume 'suspend --no-daemon'; do
 done
 
 in_background events "$GPREEMPT" events
+# shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $("$GPREEMPT" stats --json | jq .daemon.clients) -ge 2 ]]' || fail 'no subscription'
 "$GPREEMPT" suspend "$large" --for 10ms >/dev/null || fail 'suspend'
 kill -HUP "$DAEMON"
