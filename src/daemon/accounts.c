@@ -37,12 +37,20 @@ static void read_file(struct gp_accounts *a)
 {
 	FILE *f = fopen(a->path, "re");
 	struct gp_account_range r;
-	char line[256];
+	char line[256], *first, *count;
 
 	a->n = 0;
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "%63[^:]:%u:%u", r.user, &r.first, &r.count) == 3)
-			add(a, &r);
+	while (f && fgets(line, sizeof line, f)) {
+		first = strchr(line, ':');
+		count = first ? strchr(first + 1, ':') : NULL;
+		if (!count || first == line || (size_t)(first - line) >= sizeof r.user)
+			continue;
+		*first = 0;
+		memcpy(r.user, line, (size_t)(first - line) + 1);
+		r.first = (uid_t)strtoul(first + 1, NULL, 10);
+		r.count = (unsigned)strtoul(count + 1, NULL, 10);
+		add(a, &r);
+	}
 	if (f)
 		fclose(f);
 }

@@ -146,7 +146,7 @@ static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_l
 static int list_device(struct gpreempt *g, unsigned device, const struct gp_task_ref *ref, int n,
 		       enum gp_lib_detail how, struct gp_lib_queues *queues)
 {
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; ref && i < n; i++) {
 		int r = ref[i].device == device ? list_ref(g, &ref[i], how, queues) : -ESRCH;
 
 		if (r != -ESRCH)

@@ -128,7 +128,7 @@ static void leave_machine(struct gpreempt *g)
 int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g)
 {
 	*call = (struct gp_lib_call){.saved_errno = errno};
-	if (!g)
+	if (!g || !g->machine)
 		return -EINVAL;
 	if (g->owner != getpid()) {
 		g->err = (struct gp_error){0};

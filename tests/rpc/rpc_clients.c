@@ -46,7 +46,9 @@ void bystander_goes_on(struct bystander *b, unsigned n)
 }
 
 /* What is open: clients, and connections that speak bytes. */
-static struct gp_client *clients[256];
+#define CLIENTS_MAX 256
+
+static struct gp_client *clients[CLIENTS_MAX];
 static int connections[256];
 
 int raw_connect(const char *path)
@@ -187,7 +189,7 @@ struct gp_client *client_of(const struct world *w)
 	if (gp_client_connect(w->path, &client, &err))
 		fail_msg("%s", err.text);
 	gp_client_set_timeout(client, WAIT_MS);
-	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		if (!clients[i]) {
 			clients[i] = client;
 			break;
@@ -197,7 +199,7 @@ struct gp_client *client_of(const struct world *w)
 
 void client_close(struct gp_client *client)
 {
-	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		if (clients[i] == client)
 			clients[i] = NULL;
 	gp_client_close(client);
@@ -205,7 +207,7 @@ void client_close(struct gp_client *client)
 
 void close_all_clients(void)
 {
-	for (unsigned i = 0; i < sizeof clients / sizeof *clients; i++)
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		if (clients[i])
 			client_close(clients[i]);
 	for (unsigned i = 0; i < sizeof connections / sizeof *connections; i++)

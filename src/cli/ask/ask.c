@@ -402,7 +402,7 @@ static int ask_run_times(struct gp_client *client, struct json_object *devices, 
 static int ask_all(struct gp_client *client, uint64_t for_ns, bool counters,
 		   struct json_object **answer, struct gp_error *err)
 {
-	struct json_object *devices, *tasks;
+	struct json_object *devices = NULL, *tasks = NULL;
 	int r = gp_ask_devices(client, &devices, err);
 
 	if (r)

@@ -122,7 +122,7 @@ static void print_cell(FILE *out, const struct gp_column *column, int w, bool fi
 static void print_rows(const struct gp_grid *g, FILE *out)
 {
 	int w[COLUMNS_MAX];
-	unsigned last = 0, rows = g->n / g->columns;
+	unsigned last = 0, rows = g->columns ? g->n / g->columns : 0;
 
 	for (unsigned i = 0; i < g->columns; i++) {
 		w[i] = width(g, i);

@@ -146,9 +146,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (verb->targets)
 			return ARGP_ERR_UNKNOWN; /* the parser of targets takes it */
-		if (!verb->argument)
+		if (verb->argument)
+			verb->argument(state, arg);
+		else
 			argp_error(state, "takes no arguments, but '%s' was given", arg);
-		verb->argument(state, arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (verb->check)

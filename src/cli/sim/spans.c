@@ -21,8 +21,8 @@ int gp_spans_begin(struct gp_spans *s, const struct gp_scenario *scenario)
 			d->switch_ns > d->switch_idle_ns ? d->switch_ns : d->switch_idle_ns;
 	else
 		s->switch_most_ns = 0;
-	s->run_ns = malloc(s->ntasks * sizeof *s->run_ns);
-	s->held_ns = malloc(s->ntasks * sizeof *s->held_ns);
+	s->run_ns = malloc((s->ntasks + 1) * sizeof *s->run_ns);
+	s->held_ns = malloc((s->ntasks + 1) * sizeof *s->held_ns);
 	if (!s->run_ns || !s->held_ns) {
 		free(s->run_ns);
 		free(s->held_ns);

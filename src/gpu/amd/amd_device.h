@@ -54,7 +54,7 @@ struct gp_amd_proof {
 	bool disproved;       /* until the next hold or release */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
-	unsigned stalls;      /* readings in which packets waited and no waves ran */
+	unsigned stalls;      /* consecutive readings in which packets waited and no waves ran */
 	uint64_t taken;       /* sum of the read pointers at the last reading */
 	uint64_t begun_ns;    /* when the driver answered */
 	uint64_t read_ns;     /* last reading; 0 = none */

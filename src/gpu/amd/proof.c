@@ -3,7 +3,8 @@
  * Looks for evidence that a hold or release has the effect that the driver confirmed.
  *
  *   hold     proven if packets wait while no waves run, or if no read pointer moves for
- *            HOLD_LOOK_NS. Disproved if they move, at any time until the release.
+ *            HOLD_LOOK_NS. Disproved if they move, at any time until the release, or if waves
+ *            still run.
  *   release  proven if a read pointer moves, if waves occupy compute units, or if no packet is
  *            pending. Disproved if packets are pending and nothing moves for PATIENCE_NS in all;
  *            time in which the task is held does not count.
@@ -75,7 +76,7 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 
 	p->moves += moved;
 	p->stalls = g->stalled && !moved ? p->stalls + 1 : 0;
-	if (p->moves >= MOVES_MIN)
+	if (p->moves >= MOVES_MIN || g->occupied > 0)
 		return disprove(t);
 	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
