@@ -102,8 +102,8 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 		       "stays\n",
 		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
 	else if (owner->pid == o->daemon)
-		printf("released %d (%s); %s (%d) schedules it again\n", pid, name, owner->name,
-		       owner->pid);
+		printf("released %d (%s); %s (%d) schedules it again if it has a class\n", pid,
+		       name, owner->name, owner->pid);
 	else
 		printf("released %d (%s), which %d (%s) held\n", pid, name, owner->pid,
 		       owner->name);
