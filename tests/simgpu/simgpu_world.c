@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simgpu_world.h"
 
-static struct gp_gpu *opened[4];
+#define OPENED_MAX 4
+
+static struct gp_gpu *opened[OPENED_MAX];
 
 pid_t world_spawn(const char *const *argv)
 {
@@ -52,7 +54,7 @@ void world_end(struct world *w)
 	static const char *const files[] = {"socket", "undo"};
 	char path[96];
 
-	for (unsigned i = 0; i < sizeof opened / sizeof *opened; i++)
+	for (unsigned i = 0; i < OPENED_MAX; i++)
 		if (opened[i])
 			world_close(opened[i]);
 	for (unsigned i = 0; i < w->nprograms; i++)
@@ -99,14 +101,14 @@ struct gp_gpu *world_open(unsigned index)
 
 	assert_int_equal(gp_simgpu_ops.open(index, 0, &gpu), 0);
 	while (opened[i])
-		assert_in_range(++i, 1, sizeof opened / sizeof *opened - 1);
+		assert_in_range(++i, 1, OPENED_MAX - 1);
 	opened[i] = gpu;
 	return gpu;
 }
 
 void world_close(struct gp_gpu *gpu)
 {
-	for (unsigned i = 0; i < sizeof opened / sizeof *opened; i++)
+	for (unsigned i = 0; i < OPENED_MAX; i++)
 		if (opened[i] == gpu)
 			opened[i] = NULL;
 	gpu->ops->close(gpu);
