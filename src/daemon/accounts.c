@@ -63,7 +63,7 @@ static void renew(struct gp_accounts *a)
 	if (a->checked_ns && now - a->checked_ns < GP_NS_PER_S)
 		return;
 	a->checked_ns = now;
-	if (stat(a->path, &s))
+	if (!a->path || stat(a->path, &s))
 		s.st_ctim = (struct timespec){0};
 	if (s.st_ctim.tv_sec == a->changed.tv_sec && s.st_ctim.tv_nsec == a->changed.tv_nsec)
 		return;

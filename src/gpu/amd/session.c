@@ -94,10 +94,11 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 }
 
 /* Whether the driver lists more queues of the process in sysfs. A queue that is created or
- * destroyed at this moment may be in one list only. */
+ * destroyed at this moment may be in one list only. Without a registered runtime no queue can be
+ * suspended, and gp_amd_session_check says so. */
 static bool lacks_queues(const struct gp_amd_session *s, int n)
 {
-	return gp_amd_sysfs_queues(s->pid, NULL, 0) > n;
+	return s->runtime_state == KFD_RUNTIME_ENABLED && gp_amd_sysfs_queues(s->pid, NULL, 0) > n;
 }
 
 int gp_amd_session_refresh(struct gp_amd_session *s)
