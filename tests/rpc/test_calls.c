@@ -236,6 +236,7 @@ WORLD_TEST(who_does_not_wait_is_answered_in_any_order)
 	answer = next_answer(client);
 	assert_int_equal(answer.id, kept);
 	json_object_put(answer.result);
+	gp_client_close(client);
 }
 
 TEST(who_does_not_wait_is_told_at_once_that_nobody_is_there)
