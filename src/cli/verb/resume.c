@@ -381,8 +381,11 @@ static void report_foreign(struct outcome *o)
 /* Undoes a record. 0, -ESRCH: the process has ended, or -errno with a sentence. */
 static int undo(const struct gp_undo_entry *e, struct gp_error *err)
 {
-	int r = gp_record_undo_within(e, UNDO_NS, err);
 	bool unknown = !gp_backend_find(e->backend);
+	int r;
+
+	fflush(stdout); /* or the child process could print the buffer again */
+	r = gp_record_undo_within(e, UNDO_NS, err);
 
 	if (unknown && !gp_record_process_lives(e))
 		return -ESRCH;
