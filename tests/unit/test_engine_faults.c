@@ -47,8 +47,7 @@ TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 	}
 }
 
-/* The driver has confirmed a hold, and the back end still looks whether the task goes on working.
- */
+/* The driver has confirmed a hold; the back end has not seen yet that the task stands still. */
 RIG_TEST(an_unproven_hold_counts_when_it_is_proven)
 {
 	rig_add(r, GP_BEST_EFFORT);
@@ -107,7 +106,7 @@ RIG_TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
 	assert_int_equal(rig_stats(r)->holds, 0);
 }
 
-/* A task that nobody manages is released for certain as well: its hold was ours. */
+/* The hold of an unmanaged task was requested by the engine, so its release is verified too. */
 RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 {
 	unsigned before;

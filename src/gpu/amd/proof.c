@@ -19,7 +19,7 @@
 #define HOLD_LOOK_NS    (20 * GP_NS_PER_MS)
 #define MOVES_MIN       2 /* one move may be a queue that was just destroyed */
 #define STALLS_MIN      2
-#define IDLE_NS         (50 * GP_NS_PER_MS) /* without work for so long: nothing to see */
+#define IDLE_NS         (50 * GP_NS_PER_MS) /* a task without work for this long gives no evidence */
 #define OPEN_NS         (1 * GP_NS_PER_S)   /* after this time nothing more is expected ... */
 #define OPEN_MAX_NS     (3 * GP_NS_PER_S)   /* ... if there were enough readings in it */
 #define PATIENCE_NS     (250 * GP_NS_PER_MS)
