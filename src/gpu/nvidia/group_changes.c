@@ -19,14 +19,15 @@ static void drop_ended_channels(int fd, struct gp_nv_group *g)
 	g->nchannels = kept;
 }
 
-/* Whether the group still has its class and hardware number: an RM status. */
+/* Whether the group still has its class and hardware number: an RM status. The borrowed file keeps
+ * the memory of a process that has ended, so no call is made for such a process. */
 static uint32_t check_group(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	int fd = gp_nv_file(t, g->client);
 	struct nva06c_info info = {0};
 	uint32_t class, status;
 
-	if (fd < 0)
+	if (fd < 0 || gp_pidfd_ended(t->pidfd))
 		return NV_ERR_OBJECT_NOT_FOUND;
 	class = gp_rm_class(fd, g->client, g->handle);
 	if (class == GP_RM_UNKNOWN)
@@ -59,8 +60,6 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 	struct nva06c_timeslice p = {.us = slice_us};
 	uint32_t status, effect;
 
-	if (gp_pidfd_ended(t->pidfd))
-		return NV_ERR_OBJECT_NOT_FOUND;
 	status = check_group(t, g);
 	if (status)
 		return status;

@@ -34,8 +34,10 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		gp_nv_refresh_sharer(d, p, gp_monotonic_ns());
 	if (p->leader)
 		p = p->leader;
-	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits)
+	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
+		p->rescan_ns = 0; /* a full rescan: the last one may have seen a starting program */
 		gp_nv_refresh(d, p, gp_monotonic_ns());
+	}
 	gp_nv_search_until_found(d, p);
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
 		call->question.result = explain_none(d, p, call);
