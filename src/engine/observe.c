@@ -89,6 +89,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	settle_effect(e, t, o, now_ns);
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
+		t->our_hold |= t->held; /* it may have been seen released meanwhile */
 		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* Pessimistic assumption: the task may be released. It may also still be held, by

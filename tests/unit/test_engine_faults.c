@@ -138,6 +138,29 @@ RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 	assert_true(rig_stats(r)->release_failures >= 1);
 }
 
+/* A keeper undid the last hold, and the engine requests it again: until then the device shows the
+ * old hold, and then its end. The new hold is still the engine's own. */
+RIG_TEST(a_hold_that_was_undone_while_it_was_requested_again_is_released)
+{
+	rig_add(r, GP_UNMANAGED);
+	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 30 * MS};
+	rig_start(r, &scripted);
+	rig_run(r, 1 * MS);
+	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
+	rig_run(r, 5 * MS);
+	rig_is(r, 0)->held = true;
+	rig_run(r, 5 * MS);
+	assert_true(rig_task(r, 0).held);
+	rig_is(r, 0)->held = false;
+	rig_run(r, 5 * MS);
+	assert_false(rig_task(r, 0).held);
+	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
+	rig_run(r, 50 * MS);
+	assert_false(rig_is(r, 0)->held);
+	assert_int_equal(fake_count(&r->gpu, FAKE_HOLD, 0, 0), 1);
+	assert_int_equal(fake_count(&r->gpu, FAKE_RELEASE, 0, 0), 1);
+}
+
 RIG_TEST(the_backoff_can_be_set)
 {
 	const uint64_t expected_ms[] = {3, 6, 12, 20, 20};

@@ -80,7 +80,9 @@ void gp_amd_unlink(struct gp_amd_session *s)
 {
 	if (s->link != GP_AMD_LINKED)
 		return;
-	s->link = ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL) ? GP_AMD_UNLINKED : GP_AMD_UNLINKING;
+	s->link = GP_AMD_UNLINKING;
+	if (ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL) && gp_amd_tracer_of(s->pid) != gettid())
+		s->link = GP_AMD_UNLINKED;
 }
 
 static bool is_event_stop(const siginfo_t *info)
@@ -132,6 +134,9 @@ void gp_amd_session_tick(struct gp_amd_session *s)
 		collect_end(s);
 	if (s->link != GP_AMD_UNLINKED && !ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info))
 		continue_target(s, &info);
+	else if (s->link ==
+		 GP_AMD_UNLINKING) /* not stopped yet: a second interrupt changes nothing */
+		ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL);
 	if (s->link == GP_AMD_UNLINKED && s->kfd < 0 && s->pidfd >= 0) {
 		close(s->pidfd); /* the session was closed before */
 		s->pidfd = -1;
