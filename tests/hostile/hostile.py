@@ -397,6 +397,8 @@ class Run:
 
     def judge_held(self, program, line):
         still = self.emulator.stands_still(self.target) or program.ended() or program.signalled
+        # An event is read beside the commands: the looks may have lasted until a `resume`.
+        still = still or (line == 'event held' and self.releasing)
         # An event is printed beside the actions, which may have gone on, and a hold for 300 ms may be over
         # if the machine is busy: then the driver has counted it.
         if not still and 'holds' in self.first and \
@@ -427,6 +429,7 @@ class Run:
 
     # Processes.
     def gpreempt(self, *words, hostile=True):
+        self.releasing |= words[0] == 'resume'
         return Program(self, [GPREEMPT] + [str(w) for w in words], hostile)
 
     def start_daemon(self, hostile=True, keeper=True, events=False, wait=True):
@@ -529,6 +532,7 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     expects_held = False
+    releasing = False  # a command that releases the target was started
 
     unclear = False
 
