@@ -172,14 +172,19 @@ static int open_handle(fuse_ino_t ino, pid_t thread, void **handle)
 	switch (files->kind(ino)) {
 	case FUSE_DEVICE: return files->open_device(thread, handle);
 	case FUSE_TEXT: return open_text(ino, handle);
+	case FUSE_STREAM: return files->open_stream(ino, thread, handle);
 	default: return 0;
 	}
 }
 
 static void close_handle(fuse_ino_t ino, void *handle)
 {
-	if (handle && files->kind(ino) == FUSE_DEVICE)
+	enum fuse_kind kind = files->kind(ino);
+
+	if (handle && kind == FUSE_DEVICE)
 		files->close_device(handle);
+	else if (handle && kind == FUSE_STREAM)
+		files->close_stream(handle);
 	else if (handle)
 		text_free(handle);
 }
@@ -210,11 +215,24 @@ static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fuse_reply_err(req, 0);
 }
 
+static void stream_reply(fuse_req_t req, void *handle, size_t size)
+{
+	char data[4096];
+	int n = files->read_stream(handle, data, size < sizeof(data) ? size : sizeof(data));
+
+	if (n < 0)
+		fuse_reply_err(req, -n);
+	else
+		fuse_reply_buf(req, data, (size_t)n);
+}
+
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *fi)
 {
 	if (files->kind(ino) == FUSE_TEXT)
 		text_reply(req, handle_of(fi), size, offset);
+	else if (files->kind(ino) == FUSE_STREAM)
+		stream_reply(req, handle_of(fi), size);
 	else
 		fuse_reply_err(req, EINVAL);
 }
@@ -229,8 +247,12 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 		result = run_lines(data, size);
 	else if (kind == FUSE_DEVICE && files->write_device)
 		result = files->write_device(req, handle_of(fi), size, offset);
-	if (result)
+	else if (kind == FUSE_STREAM)
+		result = files->write_stream(handle_of(fi), data, size);
+	if (result < 0)
 		fuse_reply_err(req, -result);
+	else if (result)
+		fuse_reply_write(req, (size_t)result);
 	else
 		fuse_reply_write(req, size);
 }

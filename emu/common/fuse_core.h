@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum fuse_kind { FUSE_FOLDER, FUSE_TEXT, FUSE_CONTROL, FUSE_DEVICE };
+enum fuse_kind { FUSE_FOLDER, FUSE_TEXT, FUSE_CONTROL, FUSE_DEVICE, FUSE_STREAM };
 
 /*
  * The folder of an emulator. Inode numbers are its own; that of the root is FUSE_ROOT_ID.
@@ -31,7 +31,12 @@ struct fuse_files {
 	int (*write_device)(fuse_req_t req, void *handle, size_t size, off_t offset);
 	void (*ioctl)(fuse_req_t req, void *handle, unsigned int cmd, void *arg, const void *in,
 		      size_t in_size, size_t out_size); /* of the device */
-	int (*control)(char *line);                     /* one line of a control file */
+	/* A stream, or NULL: there is none. read and write return the number of bytes or -errno. */
+	int (*open_stream)(fuse_ino_t ino, pid_t thread, void **handle);
+	void (*close_stream)(void *handle);
+	int (*read_stream)(void *handle, void *data, size_t size);
+	int (*write_stream)(void *handle, const void *data, size_t size);
+	int (*control)(char *line); /* one line of a control file */
 	void (*lock)(void);
 	void (*unlock)(void);
 };

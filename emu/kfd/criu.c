@@ -27,7 +27,7 @@ int criu_check(const struct call *call)
 static int process_info(struct process *p, struct kfd_criu *args)
 {
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
-		device_evict(&kfd.device[i], p);
+		device_evict(&kfd.device[i], p, KFD_SMI_TRIGGER_CRIU_CHECKPOINT);
 	p->paused = true;
 	args->pid = (uint32_t)p->pid;
 	args->num_devices = kfd.ndevices;

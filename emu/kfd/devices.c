@@ -170,10 +170,11 @@ static void refresh_process(struct device *d, const struct process *p)
 			device_refresh(d, q);
 }
 
-void device_evict(struct device *d, struct process *p)
+void device_evict(struct device *d, struct process *p, enum kfd_smi_trigger trigger)
 {
 	struct process_device *on = &p->on[d->index];
 
+	smi_evicted(d, p->pid, trigger);
 	device_lock(d);
 	if (!on->evicted++) {
 		on->evicted_since_ns = kfd_now_ns();
@@ -186,6 +187,8 @@ void device_restore(struct device *d, struct process *p)
 {
 	struct process_device *on = &p->on[d->index];
 
+	if (on->evicted)
+		smi_restored(d, p->pid, '0');
 	device_lock(d);
 	if (on->evicted && !--on->evicted) {
 		on->evicted_ns += kfd_now_ns() - on->evicted_since_ns;
@@ -199,12 +202,16 @@ void device_reset(struct device *d, bool begin)
 {
 	cp_settle(d);
 	d->in_reset = begin;
+	d->resets += begin;
+	smi_reset(d, begin);
 	if (!begin)
 		return;
 	count_add("resets", 1);
-	for (struct process *p = kfd.processes; p; p = p->next)
+	for (struct process *p = kfd.processes; p; p = p->next) {
+		smi_evicted(d, p->pid, KFD_SMI_TRIGGER_SUSPEND);
 		if (!p->on[d->index].evicted++)
 			p->on[d->index].evicted_since_ns = kfd_now_ns();
+	}
 	for (struct queue *q = NULL; (q = device_next(d, q));)
 		if (q->mapped)
 			cp_unmap(q);

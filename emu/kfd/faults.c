@@ -150,7 +150,7 @@ static int reset(char **word)
 	return 0;
 }
 
-/* evict PID and restore PID */
+/* evict PID, restore PID, and put_off PID: the driver tries to restore it, and cannot yet */
 static int evict(char **word)
 {
 	struct process *p = parse_process(word[1]);
@@ -158,7 +158,12 @@ static int evict(char **word)
 	if (!p)
 		return -ESRCH;
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
-		(word[0][0] == 'r' ? device_restore : device_evict)(&kfd.device[i], p);
+		if (word[0][0] == 'e')
+			device_evict(&kfd.device[i], p, KFD_SMI_TRIGGER_TTM);
+		else if (word[0][0] == 'r')
+			device_restore(&kfd.device[i], p);
+		else
+			smi_restored(&kfd.device[i], p->pid, 'R');
 	process_put(p);
 	return 0;
 }
@@ -293,6 +298,7 @@ int control_line(char *line)
 		{"reset", reset},
 		{"evict", evict},
 		{"restore", evict},
+		{"put_off", evict},
 		{"hold_mutex", hold_mutex},
 		{"wake", wake},
 		{"clear_faults", clear_faults},

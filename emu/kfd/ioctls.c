@@ -30,7 +30,7 @@ static int acquire_vm(struct call *call, void *data)
 	return 0;
 }
 
-/* A FUSE server cannot give its caller a new file. */
+/* A FUSE server cannot give its caller a new file: see smi.c. */
 static int smi_events(struct call *call, void *data)
 {
 	const struct kfd_smi_events *args = data;

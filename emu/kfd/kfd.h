@@ -70,6 +70,7 @@ struct device {
 	uint32_t fail_cycles;
 	uint64_t at_ns;                    /* the work up to here is done */
 	const struct process *debug_owner; /* where there is one debug VMID only */
+	uint32_t resets;
 	uint64_t cycles, preempted, messages;
 };
 
@@ -245,7 +246,7 @@ int device_remove(struct queue *q, uint64_t ns);
 int device_add(struct queue *q, uint64_t ns);
 /* After a queue's properties changed: whichever of the above it takes. */
 int device_refresh(struct device *d, struct queue *q);
-void device_evict(struct device *d, struct process *p);
+void device_evict(struct device *d, struct process *p, enum kfd_smi_trigger trigger);
 void device_restore(struct device *d, struct process *p);
 void device_reset(struct device *d, bool begin);
 
@@ -296,6 +297,17 @@ void event_clear_all(struct process *p);
 int criu_check(const struct call *call); /* the right to use it */
 int criu_op(struct call *call, void *args);
 
+/* smi.c: streams of events */
+
+int smi_open(const struct device *d, pid_t thread, void **handle);
+void smi_close(void *handle);
+int smi_write(void *handle, const void *data, size_t size);
+int smi_read(void *handle, void *data, size_t size);
+/* With the lock held. `how`: '0', or 'R': it was put off. */
+void smi_evicted(const struct device *d, pid_t pid, enum kfd_smi_trigger trigger);
+void smi_restored(const struct device *d, pid_t pid, char how);
+void smi_reset(const struct device *d, bool begin);
+
 /* ioctls.c */
 
 #define MAX_ARGUMENT 16384u
@@ -338,6 +350,7 @@ enum node_kind {
 	NODE_CONTROL,
 	NODE_SYSFS,
 	NODE_TOPOLOGY,
+	NODE_SMI, /* index: of the device */
 	NODE_SYSTEM_PROPERTIES,
 	NODE_NODES,
 	NODE_NODE, /* index: 0 the CPU, then devices */

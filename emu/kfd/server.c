@@ -5,8 +5,9 @@
  *
  * Left out: buffer objects (queues use the program's own memory, and a buffer may be larger than
  * its queue needs), events and SVM, doorbells in mapped memory (a FUSE file has no such page: they
- * are written with pwrite), SMI events (a FUSE server cannot hand out a file), CRIU but for pause
- * and unpause. Address watches and launch overrides are remembered, and do nothing.
+ * are written with pwrite), CRIU but for pause and unpause. The stream of SMI events is
+ * opened in another way (smi.c). Address watches and launch overrides are remembered, and do
+ * nothing.
  */
 #include "kfd.h"
 
@@ -114,6 +115,7 @@ static enum fuse_kind kind_of(fuse_ino_t ino)
 	if (node_is_folder(node))
 		return FUSE_FOLDER;
 	return node.kind == NODE_KFD       ? FUSE_DEVICE
+	       : node.kind == NODE_SMI     ? FUSE_STREAM
 	       : node.kind == NODE_CONTROL ? FUSE_CONTROL
 					   : FUSE_TEXT;
 }
@@ -165,6 +167,11 @@ static int open_device(pid_t thread, void **handle)
 	}
 	*handle = file;
 	return 0;
+}
+
+static int open_stream(fuse_ino_t ino, pid_t thread, void **handle)
+{
+	return smi_open(&kfd.device[node_of(ino).index], thread, handle);
 }
 
 static void close_device(void *handle)
@@ -253,6 +260,10 @@ static const struct fuse_files folder = {
 	.close_device = close_device,
 	.write_device = write_doorbell,
 	.ioctl = run_ioctl,
+	.open_stream = open_stream,
+	.close_stream = smi_close,
+	.read_stream = smi_read,
+	.write_stream = smi_write,
 	.control = control_line,
 	.lock = kfd_lock,
 	.unlock = kfd_unlock,
@@ -353,6 +364,7 @@ static const struct argp argp = {
 	       "mapped\n"
 	       "  reset GPU begin|end                a GPU reset; its processes stay evicted\n"
 	       "  evict PID, restore PID             its memory is taken, and given back\n"
+	       "  put_off PID                        the driver tries to restore it, in vain\n"
 	       "  hold_mutex PID TIME                the process's lock is held for TIME\n"
 	       "  runtime_state PID 0..3             gws PID on|off     vram PID BYTES\n"
 	       "  rule old|new   version A.B   sched_policy N   suspend_us TIME   resume_us TIME\n"

@@ -53,7 +53,7 @@ mode_t node_mode(struct node n)
 		return S_IFDIR | 0700; /* root's only, as the kernel's */
 	if (node_is_folder(n))
 		return S_IFDIR | 0755;
-	if (n.kind == NODE_KFD)
+	if (n.kind == NODE_KFD || n.kind == NODE_SMI)
 		return S_IFREG | 0666;
 	return S_IFREG | (n.kind == NODE_CONTROL ? 0600 : 0444);
 }
@@ -150,6 +150,15 @@ static bool nth_of_devices(pid_t pid, uint32_t place, struct node *child, char n
 	return true;
 }
 
+static bool nth_stream(uint32_t place, struct node *child, char name[64])
+{
+	if (place >= kfd.ndevices)
+		return false;
+	*child = (struct node){NODE_SMI, 0, place};
+	snprintf(name, 64, "smi_%u", kfd.device[place].gpu_id);
+	return true;
+}
+
 bool node_child(struct node folder, uint32_t place, struct node *child, char name[64])
 {
 	if (fixed_child(folder, &place, child, name))
@@ -159,6 +168,7 @@ bool node_child(struct node folder, uint32_t place, struct node *child, char nam
 		*child = (struct node){NODE_NODE, 0, place};
 		snprintf(name, 64, "%u", place);
 		return place <= kfd.ndevices;
+	case NODE_SYSFS: return nth_stream(place, child, name);
 	case NODE_PROC: return nth_process(place, child, name);
 	case NODE_QUEUES: return nth_queue(folder.pid, place, child, name);
 	case NODE_PID: return nth_of_devices(folder.pid, place, child, name);

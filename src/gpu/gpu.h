@@ -131,6 +131,10 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
+	/* The driver itself keeps the task off the device, released or not: until it restores it
+	 * or, after a reset of the device, until the process ends. */
+	uint64_t evicted_ns; /* for how long; 0 = not known to be evicted */
+	bool evicted_by_reset;
 	uint8_t under_way; /* GP_UNDER_WAY_*: a hold or release, a slice */
 	/* Result of the last action that was under way: 0 or -errno. -EREMOTEIO: the driver
 	 * confirmed a hold, but the task went on working. */

@@ -100,7 +100,7 @@ AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi3
 	aw_disturb(w, "reset 0 begin");
 	failed = aw_hold(w, handle).failed;
 	if (failed) /* where single queues are taken off, there is none to take */
-		is_explained(w, handle, -EIO);
+		aw_must_say(w, handle, "the driver is resetting AMD ");
 	assert_true(failed || kfd_emu_count(&w->emu, "messages"));
 	aw_disturb(w, "reset 0 end"); /* its processes stay evicted */
 	aw_release(w, handle);
@@ -335,6 +335,120 @@ AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 	aw_disturb(w, "restore %d", load->pid);
 	aw_wait_released(w, load->pid);
 	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* A release without an effect is disproved after 250 ms, unless the driver says why. */
+AMD_TEST_ON(a_release_of_an_evicted_task_is_no_failure, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+	uint64_t released_ns, sessions;
+
+	aw_must_hold(w, handle);
+	sessions = kfd_emu_count(&w->emu, "disable");
+	assert_int_equal(aw_look(w, handle).evicted_ns, 0);
+	aw_disturb(w, "evict %d", load->pid);
+	TEST_WAIT(aw_look(w, handle).evicted_ns);
+	aw_must_release(w, handle);
+	for (released_ns = aw_now(); aw_now() < released_ns + 600 * GP_NS_PER_MS; usleep(10000)) {
+		struct gp_observation o = aw_look(w, handle);
+
+		assert_false(o.held || o.unsure || o.failed);
+		assert_true(o.evicted_ns && !o.evicted_by_reset);
+	}
+	assert_true(aw_look(w, handle).evicted_ns >= 600 * GP_NS_PER_MS);
+	aw_disturb(w, "put_off %d", load->pid); /* the driver tried, and it stays evicted */
+	emulator_sleep_ms(150);
+	assert_true(aw_look(w, handle).evicted_ns);
+	aw_disturb(w, "restore %d", load->pid);
+	TEST_WAIT(!aw_look(w, handle).evicted_ns);
+	aw_wait_released(w, load->pid);
+	assert_int_equal(kfd_emu_count(&w->emu, "disable"), sessions);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* The driver confirms the release and does nothing. That shows when it has restored the task. */
+AMD_TEST(after_the_restore_a_release_is_looked_at_again)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+
+	aw_must_hold(w, handle);
+	aw_disturb(w, "evict %d", load->pid);
+	TEST_WAIT(aw_look(w, handle).evicted_ns);
+	aw_disturb(w, "ignore resume_queues 2 1");
+	aw_must_release(w, handle);
+	assert_int_equal(aw_suspended(w, load->pid), 2);
+	emulator_sleep_ms(400);
+	assert_int_equal(aw_look(w, handle).failed, 0);
+	aw_disturb(w, "restore %d", load->pid);
+	TEST_WAIT(aw_look(w, handle).failed == -ETIME);
+	aw_must_release(w, handle); /* ends the session */
+	aw_wait_released(w, load->pid);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+AMD_TEST(evictions_nest_and_belong_to_one_process)
+{
+	struct kfd_load *load = aw_load(w), *other = aw_load(w);
+	uint32_t handle = aw_attach(w, load->pid), beside = aw_attach(w, other->pid);
+
+	for (int i = 0; i < 2; i++)
+		aw_disturb(w, "evict %d", load->pid);
+	TEST_WAIT(aw_look(w, handle).evicted_ns);
+	aw_disturb(w, "restore %d", load->pid);
+	emulator_sleep_ms(150);
+	assert_true(aw_look(w, handle).evicted_ns);
+	assert_int_equal(aw_look(w, beside).evicted_ns, 0);
+	aw_disturb(w, "restore %d", load->pid);
+	TEST_WAIT(!aw_look(w, handle).evicted_ns);
+}
+
+AMD_TEST(a_reset_is_told_and_its_processes_stay_evicted)
+{
+	struct kfd_load *load = aw_load(w), *later;
+	uint32_t handle = aw_attach(w, load->pid);
+
+	aw_disturb(w, "reset 0 begin");
+	TEST_WAIT(aw_look(w, handle).evicted_by_reset);
+	aw_disturb(w, "reset 0 end");
+	emulator_sleep_ms(150);
+	assert_true(aw_look(w, handle).evicted_ns && aw_look(w, handle).evicted_by_reset);
+	later = aw_load(w);
+	assert_int_equal(aw_look(w, aw_attach(w, later->pid)).evicted_ns, 0);
+}
+
+/* Many commands in one write, so that they are done before a stream is read. */
+static void disturb_at_once(struct amd_world *w, const char *commands)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/control", w->emu.dir);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, commands, strlen(commands)), strlen(commands));
+	close(fd);
+}
+
+/* Its restore may be among the records that were dropped. */
+AMD_TEST(after_lost_events_nothing_is_claimed)
+{
+	struct kfd_load *load = aw_load(w), *other = aw_load(w);
+	uint32_t handle = aw_attach(w, load->pid);
+	char many[20 * 40] = "";
+
+	aw_disturb(w, "evict %d", load->pid);
+	TEST_WAIT(aw_look(w, handle).evicted_ns);
+	for (int k = 0; k < 20; k++)
+		snprintf(many + strlen(many), sizeof many - strlen(many), "evict %d\nrestore %d\n",
+			 other->pid, other->pid);
+	for (int i = 0; i < 50 && !kfd_emu_count(&w->emu, "smi_dropped"); i++)
+		disturb_at_once(w, many);
+	assert_true(kfd_emu_count(&w->emu, "smi_dropped"));
+	TEST_WAIT(!aw_look(w, handle).evicted_ns);
+	assert_int_equal(aw_sum(w, load->pid, "evicted"), 1);
+	aw_disturb(w, "restore %d", load->pid);
 }
 
 AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)

@@ -119,6 +119,16 @@ until_true is_running "$load" || fail 'held by the dead'
 expect 0 '' 'resume --all after a kill' "$GPREEMPT" resume --all
 [[ $(records) == 0 ]] || fail 'the record stays'
 
+# Released by us, evicted by the driver: it is said, and no failure.
+suspend_in_background evicted "$load"
+kfd_emu evict "$load"
+sleep 0.2
+end_job INT "$JOB" || fail "a release of an evicted process: exit $?"
+said evicted "^released $load .*; evicted by the driver .* ago: it runs when the driver restores it" ||
+	fail "an eviction is not told: $(<"$work/evicted")"
+kfd_emu restore "$load"
+makes_progress "$load" || fail 'no progress after an eviction'
+
 # bench.
 expect 0 '' bench "$GPREEMPT" bench "$load" -n 10 --hold-ms 1 --json
 holds '.hold.tried == 10 and .hold.done == 10 and .release.done == 10 and .online == null and

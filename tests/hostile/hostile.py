@@ -384,6 +384,9 @@ class Run:
             self.judge_held(program, 'event held')
         if line.startswith('{"event":"released"') and json.loads(line)['pid'] == self.target:
             self.judge_released('event released')
+        if re.search(r'released %d .*; evicted by|task.evicted pid=%d ' % (self.target, self.target), line) and \
+                not self.look()['evicted']:
+            self.false('says "%s", and it is not evicted' % line)
         # What gpreemptd sees depends on the driver; an honest one shows it everything.
         if re.search(r'process %d (has no queues|does not use)' % self.target, line) or \
                 (self.c.fault == 'reset_counts' and
@@ -938,7 +941,9 @@ AMD_FAULTS = {
     'ptrace_detach': errnos(ESRCH) + ['lie'],  # only once: see combinations()
 }
 AMD_EMU = [('reset_counts', ()), ('preempt_timeout 1', ()), ('preempt_timeout 3', ()), ('preempt_timeout 1000', ()),
-           ('evict PID', ('restore PID',)), ('hold_mutex PID 500ms', ())]
+           ('evict PID', ('restore PID',)),
+           # The driver never restores a process after a reset. Here it is, to see that gpreempt does not hold it.
+           ('reset 0 begin', ('reset 0 end', 'restore PID')), ('hold_mutex PID 500ms', ())]
 
 NV_BUSY, NV_LOST, NV_PERMISSION, NV_CHANNEL, NV_CLIENT, NV_HANDLE, NV_STATE, NV_FOUND, NV_TIMEOUT = \
     0x03, 0x0f, 0x1b, 0x21, 0x23, 0x33, 0x40, 0x57, 0x65

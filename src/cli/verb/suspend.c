@@ -76,6 +76,8 @@ struct event {
 	const char *device_name; /* NULL with device -1 */
 	uint64_t ns;             /* see the kind */
 	unsigned again;          /* how often the task had to be held again */
+	uint64_t evicted_ns;     /* RELEASED: how long the driver has kept it off; 0 = not known */
+	bool evicted_by_reset;
 };
 
 static void print_event_json(const struct event *e)
@@ -90,6 +92,8 @@ static void print_event_json(const struct event *e)
 		gp_field_put(o, "device", (uint64_t)e->device);
 	gp_field_put_us(o, e->kind == BEGAN ? "took_us" : "held_us", e->ns);
 	gp_field_put_known(o, "again", e->again);
+	if (e->kind == RELEASED && e->evicted_ns)
+		gp_field_put_us(o, e->evicted_by_reset ? "reset_us" : "evicted_us", e->evicted_ns);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -131,6 +135,12 @@ static void print_event_text(const struct event *e)
 		printf("released %s after %s", task, time.text);
 		if (e->again)
 			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
+		if (e->evicted_ns)
+			printf("; evicted by %s %s ago: it runs %s",
+			       e->evicted_by_reset ? "a GPU reset" : "the driver",
+			       gp_cli_duration(e->evicted_ns).text,
+			       e->evicted_by_reset ? "only after a restart of the program"
+						   : "when the driver restores it");
 		break;
 	}
 	putchar('\n');
@@ -147,6 +157,8 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.device_name = h->ref.gpu->info.name,
 		.ns = ns,
 		.again = h->again,
+		.evicted_ns = h->last.evicted_ns,
+		.evicted_by_reset = h->last.evicted_by_reset,
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);

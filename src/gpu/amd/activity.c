@@ -411,6 +411,8 @@ void *gp_amd_activity_thread(void *kfd_thread)
 		bool all = now_ns >= scan_ns;
 
 		free_gone(h);
+		if (all)
+			gp_amd_smi_read(h);
 		if (scan && (all || scan_is_requested(h))) {
 			scan_tasks(h, scan);
 			gp_amd_find_pointers(h, now_ns);

@@ -222,6 +222,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		o->unproven = gp_amd_proof_is_open(t, at_ns);
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
+		o->evicted_ns = gp_amd_evicted_ns(t, &o->evicted_by_reset);
 		if (!t->activity_known)
 			continue;
 		o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;

@@ -10,6 +10,8 @@
  *   own_queues.c      the queues of this process itself, without a lasting session
  *   activity.c        the activity thread: finds tasks and active tasks without driver calls
  *   proof.c           on the activity thread: whether holds and releases have an effect
+ *   smi.c             on the activity thread and, after a failure, on the KFD thread: which
+ *                     processes the driver has evicted, and which GPUs it resets
  *   queue_pointers.c  on the activity thread: where queues without a session have their pointers
  *   memory_reader.c   a thread that reads the memory of other processes
  *
@@ -49,7 +51,12 @@ struct gp_amd_pointers {
  * waves occupy compute units. See proof.c.
  */
 struct gp_amd_proof {
-	enum { GP_AMD_PROOF_DONE, GP_AMD_PROOF_BEGUN, GP_AMD_PROOF_LOOKING } state;
+	enum {
+		GP_AMD_PROOF_DONE,
+		GP_AMD_PROOF_BEGUN,
+		GP_AMD_PROOF_LOOKING,
+		GP_AMD_PROOF_EVICTED, /* of a release: begins again when the driver restores it */
+	} state;
 	bool of_hold;
 	bool disproved;       /* until the next hold or release */
 	unsigned number;      /* of the request: readings that began earlier do not count */
@@ -141,10 +148,30 @@ struct gp_amd_seen {
 	uint64_t mark; /* hash of their serials: changes when a queue changes */
 };
 
+/* A process that the driver keeps off a GPU. */
+struct gp_amd_eviction {
+	pid_t pid;
+	uint64_t start_time;
+	unsigned times;    /* evictions less restores */
+	unsigned trigger;  /* enum kfd_smi_trigger, of the first */
+	bool in_reset;     /* it came with a reset: the driver does not restore the process */
+	uint64_t since_ns; /* CLOCK_BOOTTIME */
+};
+
+/* The SMI events of a GPU, and what they have told. requests.lock protects it, except `fd`. */
+struct gp_amd_stream {
+	uint32_t gpu_id;
+	int fd; /* -1: it cannot be read */
+	bool in_reset;
+	struct gp_amd_eviction *eviction;
+	unsigned n;
+};
+
 struct gp_amd_gpu {
 	struct gp_gpu base;
 	struct gp_kfd_thread *kfd_thread;
 	struct gp_amd_node node;
+	struct gp_amd_stream *stream; /* of the KFD thread; NULL: none */
 	int event_fd;
 	struct gp_amd_task **task; /* by handle; NULL = free */
 	unsigned ntasks;
@@ -176,6 +203,9 @@ struct gp_kfd_thread {
 	unsigned nsplits;
 	unsigned leaving; /* number of detached tasks that the KFD thread has to release */
 	struct gp_amd_self self;
+	struct gp_amd_stream stream[GP_AMD_NODES_MAX]; /* only grows */
+	unsigned nstreams;
+	pthread_mutex_t smi_lock; /* held while streams are read; taken before requests.lock */
 
 	int kfd;
 	int activity_fd;      /* wakes the activity thread */
@@ -248,6 +278,19 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns);
 /* Whether the proof needs further readings. It ends by itself if there are none. */
 bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns);
+
+/* smi.c */
+
+/* The stream of a GPU, opened if it is new; NULL: too many. Calls must not overlap. */
+struct gp_amd_stream *gp_amd_smi_open(struct gp_kfd_thread *h, uint32_t gpu_id);
+void gp_amd_smi_close(struct gp_kfd_thread *h);
+/* Notes all events until now. */
+void gp_amd_smi_read(struct gp_kfd_thread *h);
+/* Caller holds requests.lock. For how long the driver has kept the process of the task off the GPU;
+ * 0: not known to. `by_reset`: until the process ends. */
+uint64_t gp_amd_evicted_ns(const struct gp_amd_task *t, bool *by_reset);
+/* Caller holds requests.lock. The driver is known to be resetting the GPU. */
+bool gp_amd_in_reset(const struct gp_amd_gpu *gpu);
 
 /* queue_pointers.c */
 

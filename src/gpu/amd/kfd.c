@@ -240,6 +240,20 @@ int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args)
 	return r;
 }
 
+int gp_kfd_smi_events(int kfd, uint32_t gpu_id)
+{
+	struct kfd_smi_events args = {.gpuid = gpu_id};
+	int r;
+
+	do
+		r = ioctl(kfd, KFD_IOC_SMI_EVENTS, &args) < 0 ? -errno : 0;
+	while (r == -EINTR);
+	if (r)
+		return r;
+	fcntl((int)args.anon_fd, F_SETFD, FD_CLOEXEC); /* the driver does not */
+	return (int)args.anon_fd;
+}
+
 int gp_kfd_try_suspend(int kfd, pid_t pid)
 {
 	return gp_kfd_suspend(kfd, pid, NULL, 0, KFD_GRACE_DEFAULT);

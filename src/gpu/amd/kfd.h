@@ -49,6 +49,9 @@ int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n);
 /* For a queue of this process. Repeated after a signal. */
 int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args);
 
+/* A stream of the GPU's SMI events, see smi.c: a file descriptor, or -errno. */
+int gp_kfd_smi_events(int kfd, uint32_t gpu_id);
+
 /* Whether queues could be suspended now: 0, or -EPERM: the runtime is not enabled. */
 int gp_kfd_try_suspend(int kfd, pid_t pid);
 

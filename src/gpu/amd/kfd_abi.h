@@ -377,4 +377,16 @@ enum kfd_smi_event {
 };
 #define KFD_SMI_BIT(event) (1ull << ((event)-1))
 
+enum kfd_smi_trigger { /* of an eviction */
+		       KFD_SMI_TRIGGER_SVM = 0,
+		       KFD_SMI_TRIGGER_USERPTR = 1,
+		       KFD_SMI_TRIGGER_TTM = 2,
+		       KFD_SMI_TRIGGER_SUSPEND = 3, /* power management, or a reset */
+		       KFD_SMI_TRIGGER_CRIU_CHECKPOINT = 4,
+		       KFD_SMI_TRIGGER_CRIU_RESTORE = 5,
+};
+
+#define KFD_SMI_FIFO_SIZE   1024u /* of a client; a record that does not fit is dropped */
+#define KFD_SMI_RECORD_SIZE 96u   /* the longest */
+
 #endif

@@ -446,7 +446,13 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 	char blamed[BLAMED_MAX * 12 + 32];
 
 	task->why = (struct gp_error){0};
-	if (code == -EIO)
+	if (code == -EIO && gp_amd_in_reset(task->gpu))
+		gp_fail(&task->why, code,
+			"the driver is resetting %s, so %s of process %d cannot be %s; programs "
+			"that use it now have to be restarted after the reset",
+			task->gpu->base.info.name, name_blamed(task, blamed, sizeof blamed),
+			task->pid, hold ? "suspended" : "resumed");
+	else if (code == -EIO)
 		gp_fail(&task->why, code,
 			"the GPU did not %s %s of process %d in time; the driver may reset it",
 			hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
@@ -476,6 +482,7 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 {
 	if (code >= 0)
 		return 0;
+	gp_amd_smi_read(h);
 	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		explain(task[i], code, hold);

@@ -264,6 +264,8 @@ static void free_thread(struct gp_kfd_thread *h)
 			close(fd[i]);
 	gp_requests_close(&h->requests);
 	pthread_mutex_destroy(&h->self.lock);
+	pthread_mutex_destroy(&h->smi_lock);
+	gp_amd_smi_close(h);
 	free(h->self.own);
 	free(h->split);
 	free(h->target);
@@ -280,6 +282,7 @@ static int make_thread(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 	h->activity_fd = h->epoll_fd = -1;
 	ready = gp_requests_open(&h->requests);
 	pthread_mutex_init(&h->self.lock, NULL);
+	pthread_mutex_init(&h->smi_lock, NULL);
 	h->kfd = gp_kfd_open(err);
 	r = h->kfd < 0 ? h->kfd : gp_amd_make_room(h);
 	if (!r) {
@@ -303,6 +306,7 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 	if (!only)
 		r = make_thread(&only, err);
 	if (!r) {
+		gpu->stream = gp_amd_smi_open(only, gpu->node.gpu_id);
 		pthread_mutex_lock(&only->requests.lock);
 		if (only->ngpus < GP_AMD_OPEN_MAX) {
 			gpu->kfd_thread = only;

@@ -7,7 +7,8 @@
  *            still run.
  *   release  proven if a read pointer moves, if waves occupy compute units, or if no packet is
  *            pending. Disproved if packets are pending and nothing moves for PATIENCE_NS in all;
- *            time in which the task is held does not count.
+ *            time in which the task is held does not count. If the driver has evicted the task,
+ *            nothing is concluded until it has restored it.
  *
  * A program whose packets wait for something else looks like one that was not released. Then the
  * session is ended to be sure, which costs a new attach, and the patience is doubled.
@@ -40,11 +41,16 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->read_ns = 0;
 }
 
+static bool is_begun(const struct gp_amd_proof *p)
+{
+	return p->state == GP_AMD_PROOF_BEGUN || p->state == GP_AMD_PROOF_LOOKING;
+}
+
 bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns)
 {
 	const struct gp_amd_proof *p = &t->proof;
 
-	return p->state != GP_AMD_PROOF_DONE &&
+	return is_begun(p) &&
 	       now_ns < p->begun_ns + (p->looked_ns < PATIENCE_NS ? OPEN_MAX_NS : OPEN_NS);
 }
 
@@ -83,6 +89,13 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 	return false;
 }
 
+static bool is_evicted(const struct gp_amd_task *t)
+{
+	bool by_reset;
+
+	return gp_amd_evicted_ns(t, &by_reset) != 0;
+}
+
 static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *g, bool moved,
 			    uint64_t passed_ns)
 {
@@ -93,6 +106,11 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 		p->waited_ns = 0;
 		if (moved || g->occupied > 0)
 			p->patience_ns = PATIENCE_NS;
+		return false;
+	}
+	if (is_evicted(t)) {
+		p->state = GP_AMD_PROOF_EVICTED;
+		p->waited_ns = 0;
 		return false;
 	}
 	if (!p->patience_ns)
@@ -127,8 +145,12 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 	struct gp_amd_proof *p = &t->proof;
 	bool is_first = !p->read_ns, moved = !is_first && g->taken != p->taken;
 	uint64_t passed_ns = is_first ? 0 : now_ns - p->read_ns;
-	bool was_open = p->state != GP_AMD_PROOF_DONE, failed = false;
+	bool was_open = is_begun(p), failed = false;
 
+	if (p->state == GP_AMD_PROOF_EVICTED && !is_evicted(t)) {
+		gp_amd_proof_begin(t, false, false, now_ns);
+		return true;
+	}
 	if (g->proof_number != p->number || !p->number || p->disproved || (!was_open && !t->held))
 		return false;
 	if (is_being_changed(t)) {
@@ -147,5 +169,5 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 		failed = look_at_hold(t, g, moved, now_ns);
 	else if (!p->of_hold && was_open)
 		failed = look_at_release(t, g, moved, passed_ns);
-	return failed || (was_open && p->state == GP_AMD_PROOF_DONE);
+	return failed || (was_open && !is_begun(p));
 }
