@@ -12,7 +12,7 @@ set -u
 . "$SRC/tests/cli/nvidia.bash"
 user=59001 # nobody in particular
 begin_emu --gpus 1
-as_user=(setpriv --reuid $user --regid $user --clear-groups)
+as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups)
 export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock GPREEMPT_KFD=$work/no-kfd
 mkdir -m 0755 "$GPREEMPT_RUN"
 chmod 755 "$work" "$EMU_TMP"
@@ -44,6 +44,7 @@ said hostile '^ready' || {
 	cat "$work/hostile"
 	exit $((status == 77 ? 77 : 1))
 }
+# shellcheck disable=SC2034 # until_true expands it
 read -r _ holder target toucher <"$work/hostile"
 # shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $(sed -n "s/^State:.//p" "/proc/$toucher/status") != R* ]]' || fail 'the page is not asked for'
@@ -61,7 +62,7 @@ kill -KILL "$stuck"
 until_true eval "in_state_d $stuck || ended $stuck"
 in_state_d "$stuck" || fail 'a stat of the file can be killed: the attack has no effect'
 
-start_load
+start_load --contexts 1
 load=$LOAD
 start_daemon daemon
 # The user sets a class for the process, so the daemon reads it when its rules change.
