@@ -77,6 +77,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 	gp_log(GP_LOG_INFO, "process.rule-applied", "pid=%d rule=%u class=%s%s%s", proc->pid,
 	       entry.rule, gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
 	       match->incomplete ? " incomplete" : "");
+	gp_log_shared(proc);
 	gp_apply_attr(c, NULL, proc);
 }
 

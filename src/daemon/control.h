@@ -211,6 +211,8 @@ void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp
  * NULL.
  */
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
+/* Logs that the class of a server that works for many programs applies to all of them. */
+void gp_log_shared(const struct gp_proc *proc);
 
 /* gather.c: device commands for one call, and one answer when all are done. */
 

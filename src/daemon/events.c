@@ -142,6 +142,7 @@ static void task_in(struct gp_control *c, unsigned device,
 	proc->shared |= device_event->seen_flags & GP_SEEN_SHARED;
 	if (first) {
 		adopt_assignment(c, proc);
+		gp_log_shared(proc);
 		gp_process_arrived(c, proc);
 	}
 	if (proc->source != GP_ATTR_BY_DEFAULT &&

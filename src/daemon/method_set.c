@@ -151,6 +151,15 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 	publish_attr(c, proc);
 }
 
+void gp_log_shared(const struct gp_proc *proc)
+{
+	if (proc->shared && proc->attr.class != GP_UNMANAGED)
+		gp_log(GP_LOG_WARN, "process.shared",
+		       "pid=%d name=\"%s\" class=%s text=\"works for many programs; the class "
+		       "applies to all of them\"",
+		       proc->pid, proc->name, gp_class_name(proc->attr.class));
+}
+
 static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
 {
 	unsigned left_out;
@@ -164,6 +173,7 @@ static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
 		       by, left_out);
 	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
 	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority, by);
+	gp_log_shared(proc);
 }
 
 static bool is_assigned(struct gp_control *c, const struct gp_assignment *entry)
@@ -213,13 +223,14 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	struct gp_assignment entry = {.source = GP_ATTR_BY_USER,
 				      .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
 	struct gp_proc *proc;
-	bool there;
+	bool force = false, there;
 	int r;
 
-	if (GP_PARAMS_KNOWN(params, err, "target", "inherit", "class", "priority", "weight",
-			    "share_permille", "ceiling_permille", "deadline_ns", "budget_ns",
-			    "gang") ||
-	    gp_params_bool(params, "inherit", &entry.inherit, &there, err))
+	if (GP_PARAMS_KNOWN(params, err, "target", "inherit", "force", "class", "priority",
+			    "weight", "share_permille", "ceiling_permille", "deadline_ns",
+			    "budget_ns", "gang") ||
+	    gp_params_bool(params, "inherit", &entry.inherit, &there, err) ||
+	    gp_params_bool(params, "force", &force, &there, err))
 		return -EINVAL;
 	proc = gp_method_target(c, call, params);
 	if (!proc)
@@ -231,6 +242,11 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	r = read_attr(c, call, proc, params, &entry.attr, entry.gang);
 	if (!r)
 		r = gp_may_set(c, call, proc, &entry.attr, err);
+	if (!r && proc->shared && entry.attr.class != GP_UNMANAGED && !force)
+		r = gp_fail(err, -EPERM,
+			    "process %d (%s) works for many programs, and its attributes would "
+			    "apply to all of them; use --force to set them anyway",
+			    proc->pid, proc->name);
 	if (!r && gp_proc_ended(proc))
 		r = gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	if (!r)

@@ -10,7 +10,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "daemon/accounts.h"
+#include "base/accounts.h"
 #include "base/table.h"
 #include "config/config.h"
 #include "daemon/assignments.h"

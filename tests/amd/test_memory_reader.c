@@ -32,13 +32,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Reads this process, with the result of gp_amd_readers_run(). There must be a free reader. */
-static int look(struct gp_amd_readers *readers, bool at_fifo)
+/* Reads this process as one of this account, with the result of gp_amd_readers_run(). There must be
+ * a free reader. */
+static int look_as(struct gp_amd_readers *readers, uid_t account, bool at_fifo)
 {
 	struct gp_amd_reading *g = gp_amd_readers_room(readers, 1);
 
 	assert_non_null(g);
 	*g = (struct gp_amd_reading){.pid = getpid(),
+				     .account = account,
 				     .gpu_id = GPU_ID,
 				     .mem_fd = -1,
 				     .has_occupancy = at_fifo,
@@ -47,6 +49,11 @@ static int look(struct gp_amd_readers *readers, bool at_fifo)
 						  .write_address = (uintptr_t)&pointer,
 						  .mask = UINT64_MAX}}};
 	return gp_amd_readers_run(readers, 1);
+}
+
+static int look(struct gp_amd_readers *readers, bool at_fifo)
+{
+	return look_as(readers, 0, at_fifo);
 }
 
 /* All threads that wait for the FIFO go on. */
@@ -74,6 +81,23 @@ TEST(who_comes_back_can_look_again)
 		readers.patience_ns = 20 * GP_NS_PER_MS;
 		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
 	}
+	gp_amd_readers_end(&readers);
+}
+
+TEST(an_account_whose_readers_do_not_return_is_refused_and_other_accounts_are_not)
+{
+	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+
+	for (unsigned i = 0; i < GP_AMD_READERS_PER_ACCOUNT; i++) {
+		assert_false(gp_amd_readers_refuse(&readers, 1000));
+		assert_int_equal(look_as(&readers, 1000, true), 0);
+	}
+	assert_true(gp_amd_readers_refuse(&readers, 1000));
+	assert_false(gp_amd_readers_refuse(&readers, 1001));
+	readers.patience_ns = 20 * GP_NS_PER_S;
+	assert_int_equal(look_as(&readers, 1001, false), -1);
+	TEST_WAIT((answer(), !gp_amd_readers_refuse(&readers, 1000)));
+	TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
 	gp_amd_readers_end(&readers);
 }
 

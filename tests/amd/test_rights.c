@@ -14,7 +14,7 @@
 /* What a process of its own answered. */
 struct answer {
 	int code, other;
-	char text[256];
+	char text[512];
 };
 
 #define as_user(user, f, pid)                                           \
@@ -164,6 +164,32 @@ AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)
 	assert_int_equal(a.code, GP_FINDING_MISSING);
 	assert_non_null(strstr(a.text, "group `render`"));
 	folder_remove(&f);
+}
+
+/* `gfx` and the advice: newer firmware helps only a GPU whose kind can suspend queues. */
+AMD_TEST(newer_firmware_is_not_advised_for_a_gpu_that_cannot_suspend_with_any)
+{
+	static const struct {
+		unsigned gfx;
+		bool helps;
+	} chip[] = {{80003, false}, {100103, false}, {90402, true}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct folder f;
+		struct answer a;
+
+		folder_make(&f, "GPREEMPT_KFD_SYSFS");
+		chmod(f.path, 0755);
+		folder_print(&f, "topology/nodes/0/gpu_id", "7");
+		folder_print(&f, "topology/nodes/0/name", "chip\n");
+		folder_print(&f, "topology/nodes/0/properties",
+			     "cpu_cores_count 0\ngfx_target_version %u\n", chip[i].gfx);
+		a = as_user(0, ask_doctor, 0);
+		folder_remove(&f);
+		assert_int_equal(a.code, GP_FINDING_MISSING);
+		assert_int_equal(!!strstr(a.text, "newer firmware"), chip[i].helps);
+		assert_int_equal(!!strstr(a.text, "hide this GPU"), !chip[i].helps);
+	}
 }
 
 AMD_TEST(firmware_that_cannot_is_told_by_the_doctor)

@@ -108,7 +108,7 @@ MEMBERS = {
     "devices": [],
     "tasks": ["device", "pid"],
     "stats": [],
-    "set": ["target", "inherit", "class", "priority", "weight", "share_permille", "ceiling_permille",
+    "set": ["target", "inherit", "force", "class", "priority", "weight", "share_permille", "ceiling_permille",
             "deadline_ns", "budget_ns", "gang"],
     "hold": ["target", "force"],
     "release": ["target"],
@@ -121,7 +121,7 @@ MEMBERS = {
 }
 # What is right after all: the daemon may say yes.
 GOOD = {
-    ("tasks", "device"): [0], ("set", "inherit"): [True, False],
+    ("tasks", "device"): [0], ("set", "inherit"): [True, False], ("set", "force"): [True, False],
     ("set", "priority"): [0], ("set", "share_permille"): [0], ("set", "ceiling_permille"): [0],
     ("set", "deadline_ns"): [0], ("set", "budget_ns"): [0],
     ("set", "gang"): ["", "x", "\u00e9"], ("subscribe", "events"): [[]], ("mark", "begins"): [True, False],

@@ -66,6 +66,7 @@ static void answer(const struct served *s, const struct fuse_in_header *head, co
 				     .max_write = 4096,
 				     .max_readahead = 4096};
 	struct fuse_open_out open = {0};
+	struct fuse_statfs_out statfs = {.st = {.bsize = 4096, .namelen = 255}};
 
 	switch (head->opcode) {
 	case FUSE_INIT: reply(s, head->unique, 0, &init, sizeof init); break;
@@ -73,6 +74,7 @@ static void answer(const struct served *s, const struct fuse_in_header *head, co
 	case FUSE_GETATTR: reply(s, head->unique, 0, &attr, sizeof attr); break;
 	case FUSE_OPEN:
 	case FUSE_OPENDIR: reply(s, head->unique, 0, &open, sizeof open); break;
+	case FUSE_STATFS: reply(s, head->unique, 0, &statfs, sizeof statfs); break;
 	case FUSE_READ: read_file(s, head->unique, in); break;
 	case FUSE_FLUSH:
 	case FUSE_RELEASE: reply(s, head->unique, 0, NULL, 0); break;

@@ -8,12 +8,13 @@
 static struct {
 	struct gp_targets targets;
 	struct gp_given_attrs given;
-	bool inherit, json;
+	bool inherit, force, json;
 } env;
 
 static const struct gp_option options[] = {
 	{"inherit", 'i', NULL, "Also for the children that the process starts",
 	 .flag = &env.inherit},
+	{"force", 'F', NULL, "Also for a server that works for many programs", .flag = &env.force},
 	{"json", 'j', NULL, "Write JSON: one object per line for each process", .flag = &env.json},
 	{0},
 };
@@ -49,7 +50,9 @@ static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
 
 	gp_ask_put_attrs(params, &env.given);
 	if (env.inherit)
-		json_object_object_add(params, "inherit", json_object_new_boolean(true));
+		gp_field_put_bool(params, "inherit", true);
+	if (env.force)
+		gp_field_put_bool(params, "force", true);
 	r = gp_ask_about(client, "set", pid, params, &answer, err);
 	if (!r)
 		print_result(pid, answer);

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/accounts.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/memory_reader.h"
@@ -26,6 +27,7 @@
 /* Reads the memory of the tasks. */
 struct observer {
 	struct gp_amd_readers readers;
+	struct gp_accounts accounts;
 	struct gp_amd_task **task; /* the tasks of the current reading */
 	unsigned capacity;
 };
@@ -239,9 +241,10 @@ static bool is_readable(const struct gp_amd_task *t, bool all, uint64_t now_ns)
 	       (t->prepare || all || gp_amd_proof_is_open(t, now_ns)) && t->has_pointers;
 }
 
-static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
+static void reading_of(struct observer *observer, struct gp_amd_task *t, struct gp_amd_reading *g)
 {
 	g->pid = t->pid;
+	g->account = gp_account_of(&observer->accounts, t->uid);
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
 	g->was_idle = t->activity_known && !t->active && !t->new_pointers;
@@ -257,10 +260,18 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
 }
 
+/* Whether the account of the task keeps too many readers. */
+static bool is_refused(struct observer *observer, const struct gp_amd_task *t)
+{
+	return observer->readers.nout &&
+	       gp_amd_readers_refuse(&observer->readers,
+				     gp_account_of(&observer->accounts, t->uid));
+}
+
 /* Writes up to `max` tasks to read and returns their number. Caller holds requests.lock. Only this
  * thread frees tasks. */
-static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_task **task,
-		       unsigned max)
+static unsigned choose(const struct gp_kfd_thread *h, struct observer *observer, bool all,
+		       struct gp_amd_task **task, unsigned max)
 {
 	uint64_t now_ns = gp_monotonic_ns();
 	unsigned n = 0;
@@ -269,7 +280,7 @@ static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_ta
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *t = h->gpu[i]->task[k];
 
-			if (!is_readable(t, all, now_ns))
+			if (!is_readable(t, all, now_ns) || is_refused(observer, t))
 				continue;
 			if (n < max)
 				task[n] = t;
@@ -293,21 +304,27 @@ static struct gp_amd_reading *prepare_reading(struct observer *observer, unsigne
 	return gp_amd_readers_room(&observer->readers, n);
 }
 
-/* Reading the memory of the task did not return: its activity is unknown for a while. If all
- * readers are stuck, the activity of all tasks is unknown until a reader returns. */
-static void give_up(struct gp_kfd_thread *h, const struct observer *observer, struct gp_amd_task *t)
+/* Reading the memory of the task did not return: its activity is unknown for a while. If its
+ * account keeps too many readers, or all readers are stuck, the activity of the account's tasks, or
+ * of all tasks, is unknown until a reader returns. */
+static void give_up(struct gp_kfd_thread *h, struct observer *observer, struct gp_amd_task *t)
 {
 	bool blind = observer->readers.nout == GP_AMD_READERS_MAX;
 
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_monotonic_ns() + t->stuck_for_ns;
 	t->activity_known = t->active = false;
-	for (unsigned i = 0; i < h->ngpus && blind; i++)
-		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
-			if (h->gpu[i]->task[k])
-				h->gpu[i]->task[k]->activity_known = h->gpu[i]->task[k]->active =
-					false;
-	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct gp_amd_task *other = h->gpu[i]->task[k];
+
+			if (other && (blind || is_refused(observer, other)))
+				other->activity_known = other->active = false;
+		}
+	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d uid=%u%s", t->pid, t->uid,
+	       blind                     ? " no-process-is-read"
+	       : is_refused(observer, t) ? " user-is-not-read"
+					 : "");
 	gp_amd_notify(t->gpu);
 }
 
@@ -321,16 +338,16 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	int late;
 
 	pthread_mutex_lock(&h->requests.lock);
-	n = choose(h, all, NULL, 0);
+	n = choose(h, observer, all, NULL, 0);
 	h->activity_sleeps = !n;
 	pthread_mutex_unlock(&h->requests.lock);
 	reading = n ? prepare_reading(observer, n) : NULL;
 	if (!reading)
 		return GP_AMD_SCAN_NS;
 	pthread_mutex_lock(&h->requests.lock);
-	n = choose(h, all, observer->task, n);
+	n = choose(h, observer, all, observer->task, n);
 	for (unsigned i = 0; i < n; i++)
-		reading_of(observer->task[i], &reading[i]);
+		reading_of(observer, observer->task[i], &reading[i]);
 	pthread_mutex_unlock(&h->requests.lock);
 	late = gp_amd_readers_run(&observer->readers, n);
 	now_ns = gp_monotonic_ns();
@@ -406,6 +423,7 @@ void *gp_amd_activity_thread(void *kfd_thread)
 	struct observer observer = {0};
 	uint64_t scan_ns = 0, wait_ns;
 
+	gp_accounts_init(&observer.accounts, GP_SUBUID_PATH);
 	do {
 		uint64_t now_ns = gp_monotonic_ns();
 		bool all = now_ns >= scan_ns;
@@ -424,6 +442,7 @@ void *gp_amd_activity_thread(void *kfd_thread)
 		free(scan->list[i].seen);
 	free(scan);
 	gp_amd_readers_end(&observer.readers);
+	gp_accounts_free(&observer.accounts);
 	free(observer.task);
 	return NULL;
 }

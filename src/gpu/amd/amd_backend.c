@@ -135,6 +135,7 @@ static int find_handle(struct gp_amd_gpu *d)
 static struct gp_amd_task *make_task(struct gp_amd_gpu *d, const struct gp_amd_seen *found)
 {
 	struct gp_amd_task *t = calloc(1, sizeof *t);
+	uid_t uid[3];
 
 	if (!t)
 		return NULL;
@@ -142,6 +143,7 @@ static struct gp_amd_task *make_task(struct gp_amd_gpu *d, const struct gp_amd_s
 	t->key = found->is.key;
 	t->pid = found->is.pid;
 	t->start_time = found->is.start_time;
+	t->uid = gp_process_uids(t->pid, uid) ? uid[0] : (uid_t)-1;
 	t->queue = found->is.queue;
 	t->queues_mark = found->mark;
 	t->grace = KFD_GRACE_DEFAULT;

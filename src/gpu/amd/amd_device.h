@@ -75,6 +75,7 @@ struct gp_amd_task {
 	uint64_t key;
 	pid_t pid;
 	uint64_t start_time;
+	uid_t uid;      /* real; (uid_t)-1 if the process has ended */
 	uint32_t queue; /* as in struct gp_seen */
 	bool leaving;   /* detached: the KFD thread releases it, the activity thread frees it */
 	bool gone;

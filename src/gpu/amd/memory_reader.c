@@ -25,6 +25,7 @@ struct gp_amd_reader {
 	unsigned n, capacity;
 	unsigned at; /* index of the current reading */
 	uint64_t since_ns;
+	uid_t account; /* of an abandoned reader: the account that blocked it */
 };
 
 static bool read_pointer(int fd, uint64_t address, uint64_t *value)
@@ -207,6 +208,16 @@ static void free_all_returned(struct gp_amd_readers *readers)
 			readers->out[i] = readers->out[--readers->nout];
 }
 
+bool gp_amd_readers_refuse(struct gp_amd_readers *readers, uid_t account)
+{
+	unsigned n = 0;
+
+	free_all_returned(readers);
+	for (unsigned i = 0; i < readers->nout; i++)
+		n += readers->out[i]->account == account;
+	return n >= GP_AMD_READERS_PER_ACCOUNT;
+}
+
 struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsigned n)
 {
 	struct gp_amd_reader *r;
@@ -252,6 +263,7 @@ int gp_amd_readers_run(struct gp_amd_readers *readers, unsigned n)
 		pthread_cond_timedwait(&r->changed, &r->lock, &until);
 		if (r->state == READER_READING && is_late(r, patience_ns)) {
 			late = (int)r->at;
+			r->account = r->reading[late].account;
 			r->state = READER_ABANDONED;
 		}
 	}

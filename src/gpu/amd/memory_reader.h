@@ -21,6 +21,7 @@ enum gp_amd_work {
 /* In: the state of a task when the reading began. Out: the result. */
 struct gp_amd_reading {
 	pid_t pid;
+	uid_t account; /* of the process's user: gp_account_of() */
 	uint32_t gpu_id;
 	bool was_idle; /* then "nothing pending" means idle, and the occupancy is not read */
 	bool has_occupancy;
@@ -42,7 +43,8 @@ struct gp_amd_reading {
 	bool stalled;     /* packets wait, no waves run, and no packet is taken */
 };
 
-#define GP_AMD_READERS_MAX 8
+#define GP_AMD_READERS_MAX         16 /* abandoned */
+#define GP_AMD_READERS_PER_ACCOUNT 2  /* the same, by processes of one account */
 
 /* The active reader and the abandoned ones. Initially all 0. */
 struct gp_amd_readers {
@@ -57,6 +59,10 @@ struct gp_amd_readers {
 /* Room for `n` readings, which the caller fills in before gp_amd_readers_run(). NULL: no memory, no
  * thread, or GP_AMD_READERS_MAX readers are abandoned and have not returned. */
 struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsigned n);
+
+/* Whether readings of processes of this account must be left out: too many of its readers are
+ * abandoned and have not returned. */
+bool gp_amd_readers_refuse(struct gp_amd_readers *readers, uid_t account);
 
 /* Makes all readings. -1: done. Otherwise the index of the reading that did not end in time: its
  * reader is abandoned, and the caller must not touch the readings again. */

@@ -2,7 +2,7 @@
 /* The uids that a user can map count as one account. */
 #include "support/test.h"
 
-#include "daemon/accounts.h"
+#include "base/accounts.h"
 
 static struct gp_accounts with_file(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/accounts.h"
+#include "base/accounts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

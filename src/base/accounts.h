@@ -3,8 +3,8 @@
  * The account that a uid counts for where limits are per user. A user with an entry in /etc/subuid
  * can run processes under thousands of uids. All uids of the entries of one user are one account.
  */
-#ifndef GP_DAEMON_ACCOUNTS_H
-#define GP_DAEMON_ACCOUNTS_H
+#ifndef GP_BASE_ACCOUNTS_H
+#define GP_BASE_ACCOUNTS_H
 
 #include <stdint.h>
 #include <sys/types.h>
