@@ -41,17 +41,17 @@ static bool fails(void)
 	return true;
 }
 
-void *malloc(size_t size)
+__attribute__((visibility("default"))) void *malloc(size_t size)
 {
 	return fails() ? NULL : __libc_malloc(size);
 }
 
-void *calloc(size_t n, size_t size)
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size)
 {
 	return fails() ? NULL : __libc_calloc(n, size);
 }
 
-void *realloc(void *p, size_t size)
+__attribute__((visibility("default"))) void *realloc(void *p, size_t size)
 {
 	return fails() ? NULL : __libc_realloc(p, size);
 }
