@@ -22,20 +22,24 @@ struct gp_client {
 static int send_request(struct gp_client *client, const char *method, struct json_object *params,
 			int64_t id, struct gp_error *err)
 {
-	struct json_object *json = json_object_new_object();
+	struct json_object *json;
+	const char *text;
+	char *line = NULL;
 	size_t length;
-	char *line;
 	int r;
 
+	errno = 0; /* gp_json_text */
+	json = json_object_new_object();
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
 	json_object_object_add(json, "id", json_object_new_int64(id));
 	json_object_object_add(json, "method", json_object_new_string(method));
 	if (params)
 		json_object_object_add(json, "params", params);
-	gp_json_text(json, &length);
-	line = malloc(length + 1);
+	text = gp_json_text(json, &length);
+	if (text)
+		line = malloc(length + 1);
 	if (line) {
-		memcpy(line, gp_json_text(json, NULL), length);
+		memcpy(line, text, length);
 		line[length] = '\n';
 	}
 	r = line ? gp_stream_send(&client->stream, line, length + 1,

@@ -20,10 +20,16 @@ struct json_tokener *gp_json_tokener(void)
 	return tokener;
 }
 
+/* json-c leaves members, and parts of the text, out if there is no memory. Only errno tells. */
 const char *gp_json_text(struct json_object *json, size_t *length)
 {
-	return json_object_to_json_string_length(
+	const char *text = json_object_to_json_string_length(
 		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, length);
+
+	if (errno != ENOMEM)
+		return text;
+	errno = 0; /* concerns this object only */
+	return NULL;
 }
 
 /* Returns the position after the string with its text at `p`, or NULL with a message. */
@@ -139,9 +145,12 @@ int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
 		return keys;
 	}
 	json_tokener_reset(tokener);
+	errno = 0;
 	*json = json_tokener_parse_ex(tokener, line, (int)length + 1);
 	e = json_tokener_get_error(tokener);
-	if (e != json_tokener_success)
+	if (errno == ENOMEM)
+		r = gp_fail(err, -ENOMEM, "no memory");
+	else if (e != json_tokener_success)
 		r = gp_fail(err, -EBADMSG, "this is not JSON: %s, at byte %zu",
 			    json_tokener_error_desc(e), json_tokener_get_parse_end(tokener));
 	else

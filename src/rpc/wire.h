@@ -80,8 +80,8 @@ struct json_tokener *gp_json_tokener(void);
 /*
  * Parses a line of `length` bytes (followed by a 0) strictly as RFC 8259. Unlike json-c it also
  * refuses a second value, duplicate keys, whole numbers that exceed 64 bits, infinities, and zero
- * bytes (also as \u0000). -EBADMSG with a message. `*json` may be NULL after success: that is
- * JSON's null.
+ * bytes (also as \u0000). -EBADMSG or -ENOMEM with a message. `*json` may be NULL after success:
+ * that is JSON's null.
  */
 int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
 		 struct json_object **json, struct gp_error *err);
@@ -92,7 +92,10 @@ bool gp_utf8_valid(const char *text);
 /* A JSON string from untrusted bytes; invalid UTF-8 becomes U+FFFD. NULL: no memory. */
 struct json_object *gp_json_from_bytes(const char *bytes);
 
-/* The text of `json` without spaces; valid until the object changes. */
+/*
+ * The text of `json` without spaces; valid until the object changes. NULL: no memory, also if errno
+ * says so of an allocation before. Set errno to 0 before the object is made.
+ */
 const char *gp_json_text(struct json_object *json, size_t *length);
 
 #endif

@@ -21,7 +21,7 @@ vm_begin "$2"
 root=$work/root
 make_root "$root"
 install_gpreempt "$root" "$1"
-install_tests "$root" "$here"
+install_tests "$root" "$here" "$1"
 vm_pack "$root" "$work/initramfs"
 rm -r "$root"
 

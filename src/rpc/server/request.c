@@ -185,9 +185,11 @@ void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length)
 {
 	struct json_object *request = NULL;
 	struct gp_error err = {0};
+	int r = gp_json_read(c->server->tokener, line, length, &request, &err);
 
-	if (gp_json_read(c->server->tokener, line, length, &request, &err))
-		gp_rpc_request_refused(c, GP_RPC_PARSE_ERROR, -EBADMSG, err.text);
+	if (r)
+		gp_rpc_request_refused(c, r == -ENOMEM ? GP_RPC_INTERNAL : GP_RPC_PARSE_ERROR, r,
+				       err.text);
 	else
 		request_object(c, request);
 	json_object_put(request);

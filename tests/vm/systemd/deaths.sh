@@ -56,6 +56,17 @@ said gpreemptd "info undone pid=$job " || # the keeper's words, in the daemon's 
 	fail 'ExecStopPost has not put it back'
 systemctl start gpreempt-keeper
 
+# ---- out of memory; the kernel never takes the keeper for it (sandbox.sh) ----
+pid=$(pid_of gpreemptd)
+hold "$job"
+systemctl set-property --runtime gpreemptd MemoryMax=64K # the kernel kills before this returns
+systemctl set-property --runtime gpreemptd MemoryMax=infinity
+no_memory() {
+	said gpreemptd 'oom-kill'
+}
+until_true no_memory || fail 'it was not killed for lack of memory'
+comes_back "$pid" 'the daemon had no memory'
+
 # ---- stopped: the keeper first, then the watchdog ----
 pid=$(pid_of gpreemptd)
 hold "$job"

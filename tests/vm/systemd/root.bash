@@ -54,10 +54,11 @@ install_gpreempt() { # install_gpreempt ROOT BUILD
 	with_libraries "$1"
 }
 
-install_tests() { # install_tests ROOT TESTS-VM
+install_tests() { # install_tests ROOT TESTS-VM BUILD
 	mkdir "$1/tests"
-	echo "boot ${VM_PARTS-users rules sandbox journal reload deaths order sockets}" >"$1/tests/parts"
+	echo "boot ${VM_PARTS-users rules sandbox journal reload deaths hang order sockets}" >"$1/tests/parts"
 	cp "$2"/systemd/{*.sh,guest.bash} "$2/../cli/check.bash" "$1/tests/"
+	cp "$3/tests/vm/mute-mount" "$1/tests/"
 	cp "$2"/systemd/*.service "$1/etc/systemd/system/"
 	systemctl --root "$1" --quiet enable tests.service
 }
