@@ -92,7 +92,7 @@ static void wait_for_firmware(const struct gpu *gpu, uint64_t latency_ns)
 static uint32_t run_command(struct call *call, const struct nv_rm_control *c,
 			    const struct command *command, int *error)
 {
-	struct fault fault = fault_take(c->cmd, call->caller->pid);
+	struct fault fault = fault_take(c->cmd, call->caller->thread);
 	bool enables = c->cmd == NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS &&
 		       !call->params.disable_channels.disable;
 	uint64_t latency_ns = fault_latency_ns(c->cmd, enables);

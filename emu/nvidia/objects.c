@@ -292,6 +292,24 @@ static uint32_t client_handle(void)
 	return 0;
 }
 
+/* The process of a thread; they differ where a thread other than the first one calls. */
+static pid_t thread_group(pid_t thread)
+{
+	char path[64], line[128];
+	int pid = thread;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
+	status = fopen(path, "re");
+	if (!status)
+		return thread;
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	fclose(status);
+	return pid;
+}
+
 static uint32_t client_alloc(const struct caller *caller, struct nv_rm_alloc *args)
 {
 	const struct class_info info = {.class = NV01_ROOT_CLIENT, .kind = KIND_CLIENT};
@@ -309,7 +327,7 @@ static uint32_t client_alloc(const struct caller *caller, struct nv_rm_alloc *ar
 	}
 	client->handle = handle;
 	client->file = caller->file;
-	client->pid = caller->pid;
+	client->pid = thread_group(caller->thread);
 	client->uid = caller->uid;
 	client->next = rm.clients;
 	rm.clients = client;

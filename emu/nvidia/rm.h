@@ -69,7 +69,6 @@ struct client {
 struct caller {
 	struct file *file;
 	pid_t thread; /* its memory has the parameters */
-	pid_t pid;
 	uid_t uid;
 };
 

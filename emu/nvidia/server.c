@@ -97,30 +97,11 @@ static void close_device(void *handle)
 	rm_unlock();
 }
 
-/* The process of a thread; they differ where a thread other than the first one calls. */
-static pid_t thread_group(pid_t thread)
-{
-	char path[64], line[128];
-	int pid = thread;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
-	status = fopen(path, "re");
-	if (!status)
-		return thread;
-	while (fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
-			break;
-	fclose(status);
-	return pid;
-}
-
 static struct caller caller_of(fuse_req_t req, void *handle)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
-	return (struct caller){
-		.file = handle, .thread = ctx->pid, .pid = thread_group(ctx->pid), .uid = ctx->uid};
+	return (struct caller){.file = handle, .thread = ctx->pid, .uid = ctx->uid};
 }
 
 static bool reply_fault(fuse_req_t req, const struct fault *fault, uint32_t *status)
@@ -145,7 +126,7 @@ static void ioctl_alloc(fuse_req_t req, const struct caller *caller, const void 
 	memcpy(&args, in, size == sizeof(brief) ? 24 : sizeof(args));
 	rm_lock();
 	count_call(CMD_ALLOC);
-	fault = fault_take(CMD_ALLOC, caller->pid);
+	fault = fault_take(CMD_ALLOC, caller->thread);
 	if (!fault.error && !fault.status && !fault.ignore)
 		fault.status = rm_alloc(caller, &args);
 	rm_unlock();
@@ -169,7 +150,7 @@ static void ioctl_free(fuse_req_t req, const struct caller *caller, const void *
 	memcpy(&args, in, sizeof(args));
 	rm_lock();
 	count_call(CMD_FREE);
-	fault = fault_take(CMD_FREE, caller->pid);
+	fault = fault_take(CMD_FREE, caller->thread);
 	if (!fault.error && !fault.status && !fault.ignore)
 		fault.status = rm_free(caller, &args);
 	rm_unlock();

@@ -122,7 +122,8 @@ static void put_file(const char *path, int at)
 static pid_t start_child(const char *target)
 {
 	static char padding[16384] = "PADDING=";
-	char *const words[] = {"target", "silent-environment", "0", "", ZEROS "/file", NULL};
+	static char file[] = ZEROS "/file";
+	char *const words[] = {"target", "silent-environment", "0", "", file, NULL};
 	char *const environment[] = {padding, NULL};
 	int ready[2];
 	pid_t pid;

@@ -166,18 +166,21 @@ static void note_reset(struct gp_kfd_thread *h, struct gp_amd_stream *s, bool be
 
 static void note_record(struct gp_kfd_thread *h, struct gp_amd_stream *s, const char *line)
 {
-	unsigned event = (unsigned)strtoul(line, NULL, 16), gpu_id;
-	unsigned long long at_ns;
-	char last = '0';
-	int pid;
+	char *at, last;
+	unsigned event = (unsigned)strtoul(line, &at, 16);
+	uint64_t at_ns;
+	pid_t pid;
 
 	if (event == KFD_SMI_GPU_PRE_RESET || event == KFD_SMI_GPU_POST_RESET) {
 		note_reset(h, s, event == KFD_SMI_GPU_PRE_RESET);
 		return;
 	}
-	/* Some drivers leave the last field of a restore out. */
-	if (sscanf(line, "%*x %llu -%d %x %c", &at_ns, &pid, &gpu_id, &last) < 3)
+	at_ns = strtoull(at, &at, 10);
+	pid = (pid_t)-strtol(at, &at, 10); /* the driver writes a minus sign before it */
+	strtoul(at, &at, 16);              /* the GPU of the stream */
+	if (pid <= 0)
 		return;
+	last = *at == ' ' ? at[1] : '0'; /* some drivers leave the last field of a restore out */
 	if (event == KFD_SMI_QUEUE_EVICTION)
 		note_eviction(h, s,
 			      &(struct gp_amd_eviction){.pid = pid,
