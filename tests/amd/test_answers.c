@@ -6,6 +6,8 @@
  */
 #include "amd_world.h"
 
+#include "gpu/amd/kfd.h"
+
 /* Neither "held" nor "released" is claimed unless it is so. */
 static void is_not_misreported(struct amd_world *w, uint32_t handle, pid_t pid)
 {
@@ -288,6 +290,19 @@ AMD_TEST(snapshots_that_cannot_be_true_are_refused)
 		TEST_WAIT(!aw_is_debugged(w, load->pid) && !aw_tracer(load->pid));
 		aw_wait_released(w, load->pid);
 	}
+}
+
+/* The answer would name descriptor 0, a file of this process. */
+AMD_TEST(a_stream_of_events_that_is_no_file_of_the_driver_is_refused)
+{
+	int kfd = gp_kfd_open(NULL);
+
+	assert_true(kfd >= 0);
+	aw_disturb(w, "ignore smi_events 0 %d", AW_ALWAYS);
+	assert_int_equal(gp_kfd_smi_events(kfd, 1), -EPROTO);
+	aw_disturb(w, "errno smi_events 4 %d", AW_ALWAYS);
+	assert_int_equal(gp_kfd_smi_events(kfd, 1), -EINTR);
+	close(kfd);
 }
 
 AMD_TEST(a_process_that_dies_while_it_is_attached_to_is_reported_as_ended)

@@ -936,6 +936,7 @@ AMD_FAULTS = {
                        'entry 0', 'entry 8', 'entry 4096', 'hang'],
     'version': errnos(EIO, EINTR) + ['lie', 'version 0.0', 'version 1.12', 'version 2.0'],
     'query_event': errnos(EIO, EINTR, EPERM) + ['lie', 'hang'],
+    'smi_events': errnos(EIO, EINTR, ENODEV) + ['lie'],
     'ptrace_seize': errnos(EPERM, ESRCH) + ['lie'],
     'ptrace_interrupt': errnos(ESRCH, EIO) + ['lie'],
     'ptrace_detach': errnos(ESRCH) + ['lie'],  # only once: see combinations()

@@ -299,6 +299,7 @@ static int amd(int fd, unsigned long request, void *arg)
 	const char *op = a                                 ? find_name(amd_ops, a->op)
 			 : request == KFD_IOC_GET_VERSION  ? "version"
 			 : request == KFD_IOC_UPDATE_QUEUE ? "update_queue"
+			 : request == KFD_IOC_SMI_EVENTS   ? "smi_events"
 							   : "other";
 	struct rule r;
 	int result;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -240,16 +241,28 @@ int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args)
 	return r;
 }
 
+/* Whether the descriptor is a stream of the driver: any other file of this process must stay. */
+static bool is_smi_stream(uint32_t fd)
+{
+	static const char name[] = "anon_inode:kfd_smi_ev";
+	char path[32], link[sizeof name];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%u", fd);
+	return readlink(path, link, sizeof link) == (ssize_t)strlen(name) &&
+	       !memcmp(link, name, strlen(name));
+}
+
 int gp_kfd_smi_events(int kfd, uint32_t gpu_id)
 {
-	struct kfd_smi_events args = {.gpuid = gpu_id};
-	int r;
+	struct kfd_smi_events args = {.gpuid = gpu_id, .anon_fd = UINT32_MAX};
+	int r = -EINTR;
 
-	do
+	for (int i = 0; i < INTERRUPTS_MAX && r == -EINTR; i++)
 		r = ioctl(kfd, KFD_IOC_SMI_EVENTS, &args) < 0 ? -errno : 0;
-	while (r == -EINTR);
 	if (r)
 		return r;
+	if (!is_smi_stream(args.anon_fd))
+		return -EPROTO;
 	fcntl((int)args.anon_fd, F_SETFD, FD_CLOEXEC); /* the driver does not */
 	return (int)args.anon_fd;
 }
