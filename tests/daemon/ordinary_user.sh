@@ -61,6 +61,43 @@ in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 
 try as "$user" "$work/gpreempt" resume "$JOB"
 [[ $out != *scheduled* ]] || fail "a program without queues: $out"
 
+# Command line and environment of other users' programs are private. The daemon reads them for rules.
+# shellcheck disable=SC2016
+in_background other env SECRET=environment-of-root bash -c 'exec -a command-line-of-root "$0" simload' "$work/gpreempt"
+other=$JOB
+until_true said other '^ready$' || fail "no load: $(<"$work/other")"
+connected() { # the daemon answers in order: a call after this one comes after the subscription
+	[[ $(readlink /proc/"$listener"/fd/* 2>/dev/null) == *socket:* ]] && sleep 0.2
+}
+shows_other() {
+	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $other)" >/dev/null
+}
+until_true shows_other || fail "ps does not show the program of root"
+in_background heard setpriv --reuid "$user" --regid "$user" --clear-groups "$work/gpreempt" events --json
+listener=$JOB
+until_true connected || fail 'events does not connect'
+expect 0 '' 'set by root' "$work/gpreempt" set "$other" --class be
+until_true said heard "$other" || fail "no event: $(<"$work/heard")"
+for what in 'ps --json' ps 'stats --json' stats 'queues --json' 'policy --json' 'top --once' 'trace --for 100ms --json'; do
+	# shellcheck disable=SC2086
+	as "$user" "$work/gpreempt" $what >>"$work/heard" 2>&1
+done
+as "$user" python3 - >>"$work/heard" 2>&1 <<'END'
+import socket
+for method in ('devices', 'tasks', 'stats', 'policy'):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(5)
+    s.connect('/run/gpreempt/gpreemptd.sock')
+    s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"%s"}\n' % method.encode())
+    print(s.makefile().readline())
+END
+said heard "\"pid\":$other" || fail "nothing was heard of $other: $(<"$work/heard")"
+! grep -E 'environment-of-root|command-line-of-root' "$work/heard" || fail "private data of another user"
+for file in undo assignments; do
+	[[ $(stat -c '%a %u' "/run/gpreempt/$file") == '600 0' ]] || fail "$file: $(stat -c '%a %u' "/run/gpreempt/$file")"
+done
+kill "$listener" "$other"
+
 # Somebody else makes the user's folder and answers there.
 as "$impostor" mkdir -m 777 "/tmp/gpreempt-$user"
 echo '{}' >"$work/answers"
