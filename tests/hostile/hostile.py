@@ -1053,9 +1053,9 @@ def read_names(path):
 def choose(args):
     """The combinations of --only or --list-file, and --count others; without any of them all."""
     all_ = [c for v in args.vendor for c in (probes(v) if args.probe else combinations(v))]
-    by_name = {c.name: c for c in all_}
     chosen = []
     if args.list_file:
+        by_name = {c.name: c for v in args.vendor for c in all_combinations(v)}
         chosen = [by_name[n] for n in read_names(args.list_file) if n.split('/')[0] in args.vendor]
     elif args.only:
         chosen = [c for c in all_ if c.name == args.only] or [c for c in all_ if re.search(args.only, c.name)]
