@@ -23,11 +23,11 @@ either_is_held() {
 
 start_kfd_load --period 20000 --steps 5
 service=$LOAD
-start_kfd_load
+start_kfd_load --steps 1
 job=$LOAD
-start_kfd_load
+start_kfd_load --steps 1
 first=$LOAD
-start_kfd_load
+start_kfd_load --steps 1
 second=$LOAD
 
 # The release of the job hangs.
@@ -36,7 +36,7 @@ schedule=$JOB
 until_true said schedule '^ready$' || fail "never ready: $(<"$work/schedule")"
 resumes=$(kfd_count resume_queues)
 kfd_emu 'delay resume_queues 60s'
-until_true eval '(($(kfd_count resume_queues) > resumes))' || fail 'no release'
+until_true eval "((\$(kfd_count resume_queues) > $resumes))" || fail 'no release'
 sleep 0.1
 is_held "$job" || fail 'the release does not hang'
 

@@ -17,9 +17,9 @@ export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
 mkdir -m 0755 "$GPREEMPT_RUN"
 
 in_background keeper "$BUILD/gpreempt-keeper" --timeout 0.7
-start_kfd_load
+start_kfd_load --steps 1
 first=$LOAD
-start_kfd_load
+start_kfd_load --steps 1
 second=$LOAD
 
 in_background daemon "$GPREEMPTD" --gpu amd --policy none
