@@ -116,9 +116,10 @@ void process_lock(struct process *p)
 	for (;;) {
 		uint64_t now = kfd_now_ns();
 
-		if (now < p->held_until_ns)
-			kfd_sleep_ns(p->held_until_ns - now);
-		else if (p->locked)
+		if (now < p->held_until_ns) {
+			kfd_delay_ns(p->held_until_ns - now);
+			p->held_until_ns = 0;
+		} else if (p->locked)
 			pthread_cond_wait(&kfd.changed, &kfd.lock);
 		else
 			break;

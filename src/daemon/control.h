@@ -26,9 +26,6 @@ struct gp_options {
 	bool wait;          /* if there is no GPU, wait for one */
 };
 
-/* A device thread that is this late counts as stuck. */
-#define GP_STUCK_NS (3 * GP_NS_PER_S)
-
 /* Topics of events; a subscription has a bit for each. */
 enum gp_topic {
 	GP_TOPIC_TASK_IN,

@@ -13,9 +13,10 @@
 #define HEARTBEATS_PER_CHECK 5 /* how often GPU memory and the keeper are checked */
 
 /*
- * A device thread that does not tick, or whose back end hangs in the driver, is as good as dead, so
- * the heartbeat stops and the keeper acts. If the whole daemon or machine was suspended, the
- * threads have until the next heartbeat.
+ * A device thread that does not tick, or whose back end hangs in the driver, releases nothing, so
+ * the heartbeat stops and the keeper acts (GP_STUCK_NS in gpu/gpu.h). A long call that is no hang
+ * has the same effect: afterwards the heartbeat is back, and the engine holds its tasks again. If
+ * the whole daemon or machine was suspended, the threads have until the next heartbeat.
  */
 static bool all_threads_tick(struct gp_control *c, uint64_t now_ns)
 {

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gpu/caps.h"
 
@@ -323,6 +324,15 @@ struct gp_gpu {
 static inline uint64_t gp_gpu_busy_ns(const struct gp_gpu *g, uint64_t now_ns)
 {
 	return g->ops->busy_ns ? g->ops->busy_ns(g, now_ns) : 0;
+}
+
+/* A thread that is at one piece of work for longer counts as hung. Its process sends no heartbeat
+ * for what only that thread can release, so the keeper releases it. */
+#define GP_STUCK_NS (3 * GP_NS_PER_S)
+
+static inline bool gp_gpu_is_stuck(const struct gp_gpu *g, uint64_t now_ns)
+{
+	return gp_gpu_busy_ns(g, now_ns) > GP_STUCK_NS;
 }
 
 /* The back end's commands: an empty table if it has none. */

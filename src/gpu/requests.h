@@ -13,11 +13,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 struct gp_request {
 	unsigned kind; /* an enum of the back end */
@@ -39,7 +42,8 @@ struct gp_requests {
 	pthread_cond_t changed; /* a question was answered, or the first scan is complete */
 	int wake_fd;            /* readable when the driver thread has work */
 	bool quit;
-	struct gp_question *question; /* at most one at a time */
+	_Atomic uint64_t busy_since_ns; /* begin of the present piece of work; 0: none */
+	struct gp_question *question;   /* at most one at a time */
 	struct gp_request *ring;
 	unsigned first, count, capacity;
 };
@@ -120,6 +124,21 @@ static inline int gp_requests_ask(struct gp_requests *r, struct gp_question *que
 		pthread_cond_wait(&r->changed, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 	return question->result;
+}
+
+/* On the driver thread: it begins a piece of work, or waits for one. */
+static inline void gp_requests_note_work(struct gp_requests *r, bool busy)
+{
+	atomic_store_explicit(&r->busy_since_ns, busy ? gp_monotonic_ns() : 0,
+			      memory_order_relaxed);
+}
+
+/* See gp_gpu_ops.busy_ns. */
+static inline uint64_t gp_requests_busy_ns(const struct gp_requests *r, uint64_t now_ns)
+{
+	uint64_t since_ns = atomic_load_explicit(&r->busy_since_ns, memory_order_relaxed);
+
+	return since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
 /* On the driver thread: the question to answer, or NULL. */

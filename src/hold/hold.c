@@ -14,8 +14,9 @@
 #define AGAIN_NS     (5 * GP_NS_PER_S)  /* a release that fails is repeated for so long */
 #define AGAIN_MIN_NS (1 * GP_NS_PER_MS) /* before the first repetition; doubled each time */
 #define AGAIN_MAX_NS (500 * GP_NS_PER_MS)
-#define RECORD_NS    (5 * GP_NS_PER_S)   /* for a back end to describe how to undo */
-#define PAUSE_NS     (20 * GP_NS_PER_MS) /* between two observations of a device without events */
+#define RECORD_NS    (5 * GP_NS_PER_S)    /* for a back end to describe how to undo */
+#define STEP_NS      (200 * GP_NS_PER_MS) /* between heartbeats while the driver works */
+#define PAUSE_NS     (20 * GP_NS_PER_MS)  /* between two observations of a device without events */
 
 static uint64_t now(void)
 {
@@ -69,11 +70,20 @@ static void observe(struct gp_hold *h)
 	h->confirmed = (o.known & GP_KNOWN_HELD) && !h->asked && !o.unsure && !o.unproven;
 }
 
+/* The first heartbeat is sent in any case: the keeper misses only heartbeats that have begun. */
+void gp_hold_heartbeat(struct gp_undo_file *undo, int slot, const struct gp_gpu *gpu,
+		       uint64_t now_ns)
+{
+	if (slot >= 0 &&
+	    (!gp_gpu_is_stuck(gpu, now_ns) || !gp_undo_record_heartbeat_ns(undo, (unsigned)slot)))
+		gp_undo_record_heartbeat(undo, (unsigned)slot, now_ns);
+}
+
 /* Only for records that have a heartbeat already: see gp_holds_heartbeat. */
 static void go_on_with_heartbeat(const struct gp_holds *holds, const struct gp_hold *h)
 {
 	if (h->slot >= 0 && gp_undo_record_heartbeat_ns(holds->undo, (unsigned)h->slot))
-		gp_undo_record_heartbeat(holds->undo, (unsigned)h->slot, now());
+		gp_hold_heartbeat(holds->undo, h->slot, h->ref.gpu, now());
 }
 
 void gp_holds_refresh(struct gp_holds *holds)
@@ -87,8 +97,7 @@ void gp_holds_refresh(struct gp_holds *holds)
 void gp_holds_heartbeat(const struct gp_holds *holds)
 {
 	for (unsigned i = 0; i < holds->n; i++)
-		if (holds->hold[i].slot >= 0)
-			gp_undo_record_heartbeat(holds->undo, (unsigned)holds->hold[i].slot, now());
+		gp_hold_heartbeat(holds->undo, holds->hold[i].slot, holds->hold[i].ref.gpu, now());
 }
 
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
@@ -290,7 +299,9 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 		return gp_fail(err, r, "not enough memory");
 	gp_holds_refresh(holds);
 	while (any_open(holds) && now() < until_ns) {
-		gp_holds_wait(holds, until_ns, -1);
+		uint64_t step_ns = now() + STEP_NS;
+
+		gp_holds_wait(holds, step_ns < until_ns ? step_ns : until_ns, -1);
 		gp_holds_refresh(holds);
 	}
 	gp_holds_refresh(holds);

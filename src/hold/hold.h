@@ -52,8 +52,14 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
 
-/* Sends the heartbeat of this process for all records. From the first one on, the caller calls this
- * or gp_holds_refresh about every 500 ms, or the keeper releases the tasks (undo/undo.h). */
+/* Sends the heartbeat of this process for one record (`slot` < 0: none). Sends none while the back
+ * end of the task hangs in the driver: then only the keeper can release the task. */
+void gp_hold_heartbeat(struct gp_undo_file *undo, int slot, const struct gp_gpu *gpu,
+		       uint64_t now_ns);
+
+/* The same for all records. From the first one on, the caller calls this or gp_holds_refresh about
+ * every 500 ms, or the keeper releases the tasks (undo/undo.h). gp_holds_hold and gp_holds_release
+ * send further ones. */
 void gp_holds_heartbeat(const struct gp_holds *holds);
 
 /* Observes all tasks again and updates `held`. */

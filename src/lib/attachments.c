@@ -139,6 +139,8 @@ int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
 		store_back(&s);
 		return gp_fail(err, r, "not enough memory");
 	}
+	if (hold)
+		gp_holds_heartbeat(&s.holds); /* gp_lib_watch goes on with it */
 	gp_holds_refresh(&s.holds);
 	r = (hold ? gp_holds_hold : gp_holds_release)(&s.holds, err);
 	if (r && hold)

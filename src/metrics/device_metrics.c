@@ -185,7 +185,7 @@ static void write_info(FILE *out, const struct gp_metrics_page *p)
 		fputs("} 1\n", out);
 	}
 	gp_metrics_head(out, "gpreempt_device_up", "gauge",
-			"0: the device thread no longer ticks.");
+			"0: the device thread no longer ticks, or a driver call hangs.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		fprintf(out, "gpreempt_device_up{device=\"%u\"} %d\n", i, !p->device[i].stuck);
 }

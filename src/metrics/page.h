@@ -23,7 +23,7 @@ struct gp_metrics_device {
 	const char *policy;  /* in force; NULL: not known yet */
 	const char *wanted;  /* the requested policy */
 	uint32_t caps;       /* GP_CAP_* */
-	bool stuck;          /* its thread no longer ticks */
+	bool stuck;          /* its thread no longer ticks, or a driver call hangs */
 	uint64_t starve_limit_ns;
 	const struct gp_engine_stats *stats;
 	const struct gp_hist *lag_ns; /* delay of its thread's wake-ups */

@@ -18,7 +18,7 @@ held_by="process $load (kfd-load) may still be held by process"
 suspend_in_background hangs "$load"
 kfd_emu 'delay resume_queues 8s 1000'
 expect 0 '' 'resume and a driver that does not answer the holder' "$GPREEMPT" resume "$load"
-[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process has no heartbeat, and its undo record stays" ]] ||
+[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process does not release it, and its undo record stays" ]] ||
 	fail "a holder that hangs: '$out'"
 is_running "$load" || fail 'it says released, and the process is held'
 makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'

@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "engine/real_time.h"
 #include "hold/devices.h"
+#include "hold/hold.h"
 #include "hold/replay.h"
 #include "undo/undo.h"
 
@@ -187,9 +188,9 @@ static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct scheduled *s = arg;
 
-	/* The keeper releases the tasks if this thread hangs or is frozen. */
+	/* The keeper releases the tasks if this thread or the back end hangs or is frozen. */
 	for (unsigned i = 0; i < s->nslots; i++)
-		gp_undo_record_heartbeat(s->undo, (unsigned)s->slot[i], now_ns);
+		gp_hold_heartbeat(s->undo, s->slot[i], s->gpu, now_ns);
 	if (is_resumed(s))
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)

@@ -534,6 +534,7 @@ static int suspend(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = choose_types(holds, err);
 
+	gp_holds_heartbeat(holds); /* the driver may hang after the first of several holds */
 	if (!r)
 		r = gp_holds_hold(holds, err);
 	for (unsigned i = 0; i < holds->n && !r; i++)

@@ -291,6 +291,14 @@ static int amd_event_fd(struct gp_gpu *gpu)
 	return of(gpu)->event_fd;
 }
 
+/* The KFD thread serves all devices, so all of them are busy at once. */
+static uint64_t amd_busy_ns(const struct gp_gpu *gpu, uint64_t now_ns)
+{
+	const struct gp_amd_gpu *d = (const struct gp_amd_gpu *)gpu;
+
+	return gp_requests_busy_ns(&d->kfd_thread->requests, now_ns);
+}
+
 /* Requests a session for a task that has none. After a failure it tries again once a second. Caller
  * holds requests.lock. 0, -EAGAIN, or the failure. */
 static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
@@ -386,5 +394,6 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.observe = amd_observe,
 	.act = amd_act,
 	.event_fd = amd_event_fd,
+	.busy_ns = amd_busy_ns,
 	.undo_record = amd_undo_record,
 };

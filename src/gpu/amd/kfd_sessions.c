@@ -646,8 +646,10 @@ static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)
 
 void gp_amd_tick(struct gp_kfd_thread *h)
 {
-	for (unsigned i = h->ntargets; i-- > 0;)
+	for (unsigned i = h->ntargets; i-- > 0;) {
+		gp_requests_note_work(&h->requests, true);
 		tick(h, h->target[i]);
+	}
 }
 
 /* The end of this thread ends the remaining links. */

@@ -199,12 +199,16 @@ static void wait_for_work(struct gp_kfd_thread *h)
 {
 	struct epoll_event event[EVENTS_MAX];
 	bool ticks = needs_ticks(h);
-	int n = epoll_wait(h->epoll_fd, event, EVENTS_MAX,
-			   ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
-	uint64_t now_ns = ticks ? gp_monotonic_ns() : 0;
+	uint64_t now_ns;
+	int n;
 
-	for (int i = 0; i < n; i++)
+	gp_requests_note_work(&h->requests, false);
+	n = epoll_wait(h->epoll_fd, event, EVENTS_MAX, ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
+	now_ns = ticks ? gp_monotonic_ns() : 0;
+	for (int i = 0; i < n; i++) {
+		gp_requests_note_work(&h->requests, true);
 		take_event(h, event[i].data.ptr);
+	}
 	if (ticks && now_ns >= h->tick_ns + TICK_NS) {
 		h->tick_ns = now_ns;
 		gp_amd_tick(h);
@@ -216,6 +220,7 @@ static void *run(void *arg)
 	struct gp_kfd_thread *h = arg;
 
 	for (;;) {
+		gp_requests_note_work(&h->requests, true);
 		if (act(h) || finish_detach(h))
 			continue;
 		if (gp_requests_must_quit(&h->requests))

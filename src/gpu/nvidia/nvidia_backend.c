@@ -357,10 +357,7 @@ static int nv_event_fd(struct gp_gpu *gpu)
 
 static uint64_t nv_busy_ns(const struct gp_gpu *gpu, uint64_t now_ns)
 {
-	const struct gp_nv_gpu *d = (const struct gp_nv_gpu *)gpu;
-	uint64_t since_ns = atomic_load_explicit(&d->busy_since_ns, memory_order_relaxed);
-
-	return since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
+	return gp_requests_busy_ns(&((const struct gp_nv_gpu *)gpu)->requests, now_ns);
 }
 
 static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)

@@ -128,9 +128,8 @@ struct gp_nv_gpu {
 	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
 	uint32_t generation;
 
-	int event_fd;                   /* for the thread that runs the engine */
-	int stop_fd;                    /* for the sampler */
-	_Atomic uint64_t busy_since_ns; /* when the RM thread began its present work; 0: it waits */
+	int event_fd; /* for the thread that runs the engine */
+	int stop_fd;  /* for the sampler */
 	pthread_t worker, sampler;
 	bool has_sampler;
 

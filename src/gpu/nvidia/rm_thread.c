@@ -29,12 +29,6 @@ static uint64_t now(void)
 	return gp_monotonic_ns();
 }
 
-/* The RM thread begins a piece of work, or waits for some: see gp_gpu_ops.busy_ns. */
-static void note_work(struct gp_nv_gpu *d, bool busy)
-{
-	atomic_store_explicit(&d->busy_since_ns, busy ? now() : 0, memory_order_relaxed);
-}
-
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 		      const struct gp_nv_group *g, uint32_t queue)
 {
@@ -307,7 +301,7 @@ static bool act(struct gp_nv_gpu *d)
 		give_back(batch, n);
 	}
 	for (unsigned i = 0; i < n && batch[0].request.kind > GP_NV_RELEASE; i++) {
-		note_work(d, true);
+		gp_requests_note_work(&d->requests, true);
 		borrow(d, &batch[i],
 		       1); /* one at a time: a borrowed file keeps a dead process's memory */
 		if (!batch[i].status)
@@ -427,9 +421,9 @@ static void wait_for_work(struct gp_nv_gpu *d)
 	p[n] = (struct pollfd){.fd = d->requests.wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (struct pollfd){.fd = d->process[i]->target.pidfd, .events = POLLIN};
-	note_work(d, false);
+	gp_requests_note_work(&d->requests, false);
 	ready = ppoll(p, n + 1, &timeout, NULL);
-	note_work(d, true);
+	gp_requests_note_work(&d->requests, true);
 	if (ready > !!p[n].revents)
 		drop_ended(d);
 	if (p[n].revents)
@@ -442,7 +436,7 @@ void *gp_nv_rm_thread(void *gpu)
 	struct gp_nv_gpu *d = gpu;
 
 	for (;;) {
-		note_work(d, true);
+		gp_requests_note_work(&d->requests, true);
 		if (publish_attached(d) || act(d) || finish_detach(d))
 			continue;
 		if (gp_requests_must_quit(&d->requests))
