@@ -83,7 +83,7 @@ struct gp_control {
 	int wake_fd; /* eventfd: a device thread has events or answers */
 
 	struct gp_accounts accounts;
-	struct gp_log_limit set_log; /* of attributes that users set */
+	struct gp_log_limit call_log; /* of calls of users */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
@@ -310,5 +310,7 @@ int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_
  */
 struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
 				 struct json_object *params);
+/* Whether the call may be logged: the lines of each user are limited. */
+bool gp_method_may_log(struct gp_control *c, const struct gp_rpc_call *call);
 
 #endif

@@ -28,7 +28,7 @@ struct json_object *gp_event_new(struct gp_control *c, enum gp_topic topic)
 
 	if (!c->server || !(gp_rpc_wanted(c->server) & 1ull << topic))
 		return NULL;
-	event = json_object_new_object();
+	event = gp_json_begin();
 	json_object_object_add(event, "event", json_object_new_string(gp_topic_names[topic]));
 	json_object_object_add(event, "at_ns", json_object_new_uint64(realtime_ns()));
 	return event;

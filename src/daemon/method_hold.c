@@ -17,7 +17,7 @@ static void finish(struct gp_gather *g)
 		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
 		return;
 	}
-	result = json_object_new_object();
+	result = gp_json_begin();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_rpc_reply(g->call, result);
 }
@@ -102,8 +102,9 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
 	}
-	gp_log(GP_LOG_INFO, "process.hold-requested", "pid=%d by=%u", proc->pid,
-	       gp_rpc_peer(call)->uid);
+	if (gp_method_may_log(c, call))
+		gp_log(GP_LOG_INFO, "process.hold-requested", "pid=%d by=%u", proc->pid,
+		       gp_rpc_peer(call)->uid);
 	command_tasks(c, g, proc, GP_COMMAND_HOLD);
 	gp_gather_go(g);
 	return 0;
@@ -133,8 +134,9 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	if (!g)
 		return 0;
 	proc->held_by = GP_NO_UID;
-	gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
-	       gp_rpc_peer(call)->uid);
+	if (gp_method_may_log(c, call))
+		gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
+		       gp_rpc_peer(call)->uid);
 	command_tasks(c, g, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(g);
 	return 0;

@@ -41,7 +41,7 @@ static void add_origin(const struct gp_control *c, struct json_object *o)
 static struct json_object *render_policy(struct gp_control *c)
 {
 	const struct gp_policy_choice *choice = &c->policy[0];
-	struct json_object *o = json_object_new_object(), *param = json_object_new_object(),
+	struct json_object *o = gp_json_begin(), *param = json_object_new_object(),
 			   *devices = json_object_new_array();
 
 	json_object_object_add(o, "policy", json_object_new_string(choice->ops->name));

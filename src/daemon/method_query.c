@@ -32,7 +32,7 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	result = json_object_new_object();
+	result = gp_json_begin();
 	json_object_object_add(result, "devices", render_devices(arg));
 	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
@@ -68,6 +68,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 	if (one_device && device >= c->nthreads)
 		return gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
 			       (unsigned)device);
+	result = gp_json_begin();
 	list = json_object_new_array();
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
@@ -79,7 +80,6 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			    may_see(c, call, i, &snapshot->task[t]))
 				json_object_array_add(list, gp_render_task(c, i, snapshot, t));
 	}
-	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
 	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
@@ -136,7 +136,7 @@ int gp_method_stats(void *arg, struct gp_rpc_call *call, struct json_object *par
 
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	result = json_object_new_object();
+	result = gp_json_begin();
 	json_object_object_add(result, "daemon", render_daemon(arg));
 	json_object_object_add(result, "devices", render_devices(arg));
 	return gp_rpc_reply(call, result);

@@ -112,7 +112,7 @@ static void finish(struct gp_gather *g)
 		gp_rpc_fail(g->call, 0, -ESRCH, "process %d has ended", g->pid);
 		return;
 	}
-	result = json_object_new_object();
+	result = gp_json_begin();
 	attr = json_object_new_object();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_attr_to_json(attr, &proc->attr, proc->gang);
@@ -160,19 +160,13 @@ void gp_log_shared(const struct gp_proc *proc)
 		       proc->pid, proc->name, gp_class_name(proc->attr.class));
 }
 
-static void log_set(struct gp_control *c, const struct gp_proc *proc, uid_t by)
+static void log_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc)
 {
-	unsigned left_out;
-
-	if (!gp_log_limit_pass(&c->set_log, gp_account_of(&c->accounts, by), gp_monotonic_ns(),
-			       &left_out))
+	if (!gp_method_may_log(c, call))
 		return;
-	if (left_out)
-		gp_log(GP_LOG_WARN, "process.log-limited",
-		       "by=%u lines=%u text=\"attributes were set too often to log each change\"",
-		       by, left_out);
 	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
-	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority, by);
+	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority,
+	       gp_rpc_peer(call)->uid);
 	gp_log_shared(proc);
 }
 
@@ -202,7 +196,7 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 	if (changes) {
-		log_set(c, proc, gp_rpc_peer(call)->uid);
+		log_set(c, call, proc);
 		publish_attr(c, proc);
 	}
 	g = gp_gather_new(c, call, finish);

@@ -44,11 +44,11 @@ int gp_method_subscribe(void *arg, struct gp_rpc_call *call, struct json_object 
 		bits = (1ull << GP_TOPICS) - 1;
 	gp_rpc_subscribe(call, bits);
 	gp_events_want(c);
+	result = gp_json_begin();
 	names = json_object_new_array();
 	for (unsigned i = 0; i < GP_TOPICS; i++)
 		if (bits & 1ull << i)
 			json_object_array_add(names, json_object_new_string(gp_topic_names[i]));
-	result = json_object_new_object();
 	json_object_object_add(result, "events", names);
 	return gp_rpc_reply(call, result);
 }

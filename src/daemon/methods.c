@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of methods. A new method is a function in method_NAME.c and a line here. */
+#include "base/log.h"
 #include "base/process.h"
 #include "daemon/control.h"
 #include "rpc/server/target_process.h"
@@ -46,4 +47,19 @@ struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
 	if (!proc)
 		gp_rpc_fail(call, 0, -ENOMEM, "the daemon has no memory left");
 	return proc;
+}
+
+bool gp_method_may_log(struct gp_control *c, const struct gp_rpc_call *call)
+{
+	uid_t by = gp_rpc_peer(call)->uid;
+	unsigned left_out;
+
+	if (!gp_log_limit_pass(&c->call_log, gp_account_of(&c->accounts, by), gp_monotonic_ns(),
+			       &left_out))
+		return false;
+	if (left_out)
+		gp_log(GP_LOG_WARN, "process.log-limited",
+		       "by=%u lines=%u text=\"the user made too many calls to log each\"", by,
+		       left_out);
+	return true;
 }

@@ -45,7 +45,7 @@ static void answer(struct gp_reload *r, int code, const char *text)
 		if (code)
 			gp_rpc_fail(r->call[i], 0, code, "%s", text);
 		else
-			gp_rpc_reply(r->call[i], json_object_new_object());
+			gp_rpc_reply(r->call[i], gp_json_begin());
 	r->nall -= r->ncalls;
 	if (r->nall)
 		memmove(r->call, r->call + r->ncalls, r->nall * sizeof(struct gp_rpc_call *));

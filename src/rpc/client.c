@@ -28,8 +28,7 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	size_t length;
 	int r;
 
-	errno = 0; /* gp_json_text */
-	json = json_object_new_object();
+	json = gp_json_begin();
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
 	json_object_object_add(json, "id", json_object_new_int64(id));
 	json_object_object_add(json, "method", json_object_new_string(method));

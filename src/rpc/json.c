@@ -20,7 +20,12 @@ struct json_tokener *gp_json_tokener(void)
 	return tokener;
 }
 
-/* json-c leaves members, and parts of the text, out if there is no memory. Only errno tells. */
+struct json_object *gp_json_begin(void)
+{
+	errno = 0;
+	return json_object_new_object();
+}
+
 const char *gp_json_text(struct json_object *json, size_t *length)
 {
 	const char *text = json_object_to_json_string_length(

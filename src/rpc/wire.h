@@ -93,8 +93,14 @@ bool gp_utf8_valid(const char *text);
 struct json_object *gp_json_from_bytes(const char *bytes);
 
 /*
- * The text of `json` without spaces; valid until the object changes. NULL: no memory, also if errno
- * says so of an allocation before. Set errno to 0 before the object is made.
+ * Begins an object for gp_json_text. json-c leaves members, and parts of the text, out if there is
+ * no memory, and only errno tells. This function forgets an errno of earlier failures.
+ */
+struct json_object *gp_json_begin(void);
+
+/*
+ * The text of `json` without spaces; valid until the object changes. NULL: there was no memory for
+ * it, or for an object since gp_json_begin.
  */
 const char *gp_json_text(struct json_object *json, size_t *length);
 

@@ -65,6 +65,9 @@ for verb in "${holding[@]}" 'monitor --closely'; do
 	expect 1 "gpreempt: process $bare cannot be suspended: its runtime*" "$verb of a program without ROCr" "$GPREEMPT" $verb "$bare"
 	one_sentence "$verb of a program without ROCr"
 done
+expect 0 '' 'monitor of a program without ROCr' "$GPREEMPT" monitor "$bare" --for 400ms --every 100ms
+[[ $out == *'stable: no queue came or went; whether the process can be held was not tried;'* && $out != *ready* ]] ||
+	fail "monitor promises a hold: $out"
 try "$GPREEMPT" queues "$bare" --json
 exits 0 "gpreempt: some values are not known: process $bare *its runtime*" 'queues of a program without ROCr'
 holds '.queues | length == 1 and .[0].ring_bytes > 0 and (.[0] | has("held") | not)' 'what can be seen from afar'

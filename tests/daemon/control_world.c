@@ -66,6 +66,7 @@ bool world_until(struct world *w, bool (*is_so)(struct world *w))
 	while (!is_so(w)) {
 		if (gp_monotonic_ns() > until_ns)
 			return false;
+		errno = ENOMEM; /* of a failure before; answers do not depend on it */
 		sd_event_run(w->c.loop, 10000);
 	}
 	return true;

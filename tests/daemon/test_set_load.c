@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost of `set` calls: it does not grow with the number of known processes, and calls that
+/* The cost of calls: that of `set` does not grow with the number of known processes, and calls that
  * change nothing, or come too often, are not logged. */
 #include "control_world.h"
 
@@ -28,7 +28,7 @@ static void count_line(void *arg, enum gp_log_level level, const char *line)
 {
 	(void)arg;
 	(void)level;
-	lines += strstr(line, "process.attributes-set") != NULL;
+	lines += strstr(line, "process.attributes-set") || strstr(line, "-requested");
 }
 
 static void ignore_end(void *arg, struct gp_proc *proc)
@@ -84,6 +84,28 @@ CONTROL_TEST(a_set_call_that_changes_nothing_is_not_logged, 0, GP_CAP_HOLD)
 		set_weight(w, 7);
 	gp_log_set_sink(NULL, NULL);
 	assert_int_equal(lines, 1);
+}
+
+static bool has_task(struct world *w)
+{
+	return w->c.procs.first && w->c.procs.first->ntasks;
+}
+
+/* The limit is per second. Most of the calls come within the first, unless the machine is slow. */
+CONTROL_TEST(hold_and_release_calls_that_come_too_often_are_not_logged, 1, GP_CAP_HOLD)
+{
+	uint64_t begin_ns = gp_monotonic_ns(), seconds;
+
+	assert_true(world_until(w, has_task));
+	gp_log_set_sink(count_line, NULL);
+	lines = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		world_expect_result(w, "hold", "{}");
+		world_expect_result(w, "release", "{}");
+	}
+	gp_log_set_sink(NULL, NULL);
+	seconds = (gp_monotonic_ns() - begin_ns) / GP_NS_PER_S + 2; /* begun, at most */
+	assert_in_range(lines, 1, seconds * GP_LOG_LIMIT_LINES);
 }
 
 TEST(a_user_causes_a_limited_number_of_log_lines_per_second)

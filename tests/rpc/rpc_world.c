@@ -196,6 +196,7 @@ static int refuse(void *arg, struct gp_rpc_call *call, struct json_object *param
 	int r = gp_params_u64(params, "errno", 1, 133, &code, NULL, gp_rpc_error(call));
 
 	(void)arg;
+	errno = (int)code;
 	return r ? r : gp_rpc_fail(call, 0, -(int)code, "it failed, as you asked");
 }
 

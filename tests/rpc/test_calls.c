@@ -56,7 +56,7 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 		{EPERM, GP_RPC_NOT_PERMITTED}, {ESRCH, GP_RPC_NO_PROCESS},
 		{ENODEV, GP_RPC_NO_DEVICE},    {EINVAL, GP_RPC_INVALID_PARAMS},
 		{EBUSY, GP_RPC_BUSY},          {ENOTSUP, GP_RPC_NOT_SUPPORTED},
-		{EIO, GP_RPC_FAILED},
+		{EIO, GP_RPC_FAILED},          {ENOMEM, GP_RPC_LIMIT},
 	};
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);

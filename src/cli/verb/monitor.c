@@ -215,6 +215,7 @@ struct samples {
 };
 
 #define IDS_SHOWN 40 /* JSON has all */
+#define NOT_TRIED "whether the process can be held was not tried; gpreempt bench tries it"
 
 static const char *advice(const struct samples *m)
 {
@@ -224,13 +225,13 @@ static const char *advice(const struct samples *m)
 		return "one sample does not show whether the queues are stable: take more (--for, "
 		       "--every)";
 	if (gp_queue_counts_is_stable(&m->counts))
-		return "stable: ready to be scheduled";
+		return "stable: no queue came or went; " NOT_TRIED;
 	for (unsigned i = 0; i < m->counts.nseries; i++)
 		if (!m->counts.series[i].copies &&
 		    (m->counts.series[i].count.came || m->counts.series[i].count.went))
 			return "changing: schedule the process as a whole, never single queues; "
 			       "a new queue runs until it is noticed";
-	return "only copy queues change: ready to be scheduled";
+	return "stable: only copy queues came or went; " NOT_TRIED;
 }
 
 static double percent_of_all(const struct samples *m, const struct gp_queue_counts_series *s)

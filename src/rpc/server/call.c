@@ -63,7 +63,7 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 static struct json_object *error_object(int code, int error, struct json_object *data,
 					const char *sentence)
 {
-	struct json_object *json = json_object_new_object();
+	struct json_object *json = data ? json_object_new_object() : gp_json_begin();
 
 	json_object_object_add(json, "code",
 			       json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));

@@ -79,7 +79,7 @@ void gp_rpc_output_reply(struct gp_rpc_conn *c, struct json_object *json)
 /* Sends the number of lost notifications before any notification that follows the gap. */
 static void report_lost(struct gp_rpc_conn *c)
 {
-	struct json_object *json = json_object_new_object(), *params = json_object_new_object();
+	struct json_object *json = gp_json_begin(), *params = json_object_new_object();
 	struct gp_rpc_message *m;
 
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));

@@ -65,13 +65,13 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 	if (r)
 		return r;
 	if (version != GP_RPC_VERSION) {
-		data = json_object_new_object();
+		data = gp_json_begin();
 		json_object_object_add(data, "versions", versions());
 		return gp_rpc_fail_data(call, GP_RPC_VERSION_UNKNOWN, -EPROTONOSUPPORT, data,
 					"this daemon supports version 1 of the protocol; use a "
 					"client of the same release");
 	}
-	result = json_object_new_object();
+	result = gp_json_begin();
 	names = json_object_new_array();
 	json_object_object_add(result, "version", json_object_new_int(GP_RPC_VERSION));
 	json_object_object_add(result, "server", json_object_new_string(c->server->config.name));
