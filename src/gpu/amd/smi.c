@@ -166,7 +166,7 @@ static void note_reset(struct gp_kfd_thread *h, struct gp_amd_stream *s, bool be
 
 static void note_record(struct gp_kfd_thread *h, struct gp_amd_stream *s, const char *line)
 {
-	char *at, last;
+	char *at, last = '0'; /* some drivers leave the last field of a restore out */
 	unsigned event = (unsigned)strtoul(line, &at, 16);
 	uint64_t at_ns;
 	pid_t pid;
@@ -180,7 +180,8 @@ static void note_record(struct gp_kfd_thread *h, struct gp_amd_stream *s, const 
 	strtoul(at, &at, 16);              /* the GPU of the stream */
 	if (pid <= 0)
 		return;
-	last = *at == ' ' ? at[1] : '0'; /* some drivers leave the last field of a restore out */
+	if (*at == ' ')
+		last = at[1];
 	if (event == KFD_SMI_QUEUE_EVICTION)
 		note_eviction(h, s,
 			      &(struct gp_amd_eviction){.pid = pid,
