@@ -10,7 +10,7 @@ set -u
 }
 # shellcheck source=tests/cli/nvidia.bash
 . "$SRC/tests/cli/nvidia.bash"
-user=59001 # nobody in particular
+user=59001 # a uid without an account
 begin_emu --gpus 1
 as_user=(setpriv --reuid "$user" --regid "$user" --clear-groups)
 export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock GPREEMPT_KFD=$work/no-kfd

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The daemon hangs in the kernel with a task held, and no signal ends it. The keeper releases the task,
-# the watchdog gives the daemon up, and systemd starts another one beside it.
+# the watchdog gives the daemon up, and systemd starts a new daemon beside it.
 set -u
 # shellcheck source=tests/vm/systemd/guest.bash
 . /tests/guest.bash
