@@ -35,7 +35,8 @@
 
 #define INTERVAL_NS      (250 * GP_NS_PER_MS) /* between two checks */
 #define BACKOFF_MIN_NS   (500 * GP_NS_PER_MS)
-#define BACKOFF_MAX_NS   (30 * GP_NS_PER_S)
+#define BACKOFF_MAX_NS   (30 * GP_NS_PER_S) /* after an undo that succeeded */
+#define FAILED_MAX_NS    GP_NS_PER_S        /* after one that failed: a program may stand still */
 
 #define KILL_AFTER       3 /* failed attempts to take a task from a silent owner */
 #define UNKILLABLE_AFTER 8 /* checks */
@@ -200,13 +201,13 @@ static void search(struct gp_watch *w, uint64_t now_ns)
 	forget_owners(w);
 }
 
-static void try_again_later(struct gp_watch *w, unsigned slot)
+static void try_again_later(struct gp_watch *w, unsigned slot, uint64_t most_ns)
 {
 	uint64_t *backoff_ns = &w->record[slot].backoff_ns;
 
 	*backoff_ns = *backoff_ns ? 2 * *backoff_ns : BACKOFF_MIN_NS;
-	if (*backoff_ns > BACKOFF_MAX_NS)
-		*backoff_ns = BACKOFF_MAX_NS;
+	if (*backoff_ns > most_ns)
+		*backoff_ns = most_ns;
 	w->record[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), *backoff_ns);
 	if (w->record[slot].not_before_ns < w->search_ns)
 		w->search_ns = w->record[slot].not_before_ns;
@@ -249,7 +250,7 @@ static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *en
 	else if (result != -ECANCELED && !entry->claimed)
 		note_failure(w, slot, entry, result);
 	if (result || !entry->claimed)
-		try_again_later(w, slot);
+		try_again_later(w, slot, result ? FAILED_MAX_NS : BACKOFF_MAX_NS);
 	if (!entry->claimed)
 		return;
 	if (result)
