@@ -88,7 +88,7 @@ static void pause_us(unsigned us)
 /* What the daemon's unit says for its end: clear up, wait, start again. */
 static void restart_daemon(struct world *w, const struct round *r)
 {
-	struct limit limit = limit_begin(w, w->hostile ? HOSTILE_MS : LIMIT_MS);
+	struct limit limit = limit_begin(w, LIMIT_MS);
 	pid_t once = start_after_stop(w);
 	int status;
 
@@ -101,6 +101,8 @@ static void restart_daemon(struct world *w, const struct round *r)
 	if (once || (status > 0 && !w->hostile))
 		fail(w, "gpreempt-keeper --once failed, or does not end");
 	hostile_clear(w);
+	if (w->hostile) /* only from now on can all be undone */
+		limit = limit_begin(w, HOSTILE_MS);
 	if (r->away)
 		settle_untouched(w, &limit); /* nobody needs a daemon to go on */
 	else

@@ -13,7 +13,9 @@
 #include "rpc/client.h"
 #include "world.h"
 
-#define LOOK_MS 10
+#define LOOK_MS     10 /* between two looks, */
+#define LOOK_SHARE  8  /* and later an eighth of the time that it has taken, up to */
+#define LOOK_MAX_MS 50
 
 /* Time This is a machine that others use, too. By as much as a bare timer was late in the same
  * time, so may we be; and where a bare call to the emulated driver took longer than usual, which is
@@ -252,6 +254,14 @@ static bool all_is_well(struct world *w, enum expected expected, struct gp_error
 	       (expected == UNTOUCHED || picture_is_right(w, err));
 }
 
+/* A look keeps the emulator, the daemon and this process busy: a long wait needs fewer. */
+static unsigned until_next_look_ms(const struct limit *limit)
+{
+	uint64_t ms = limit_elapsed_ns(limit) / LOOK_SHARE / GP_NS_PER_MS;
+
+	return ms < LOOK_MS ? LOOK_MS : ms > LOOK_MAX_MS ? LOOK_MAX_MS : (unsigned)ms;
+}
+
 static uint64_t wait_until_well(struct world *w, enum expected expected, const struct limit *limit)
 {
 	struct gp_error err = {0};
@@ -260,7 +270,7 @@ static uint64_t wait_until_well(struct world *w, enum expected expected, const s
 		if (limit_is_over(w, limit))
 			fail(w, "after %llu ms: %s", limit_elapsed_ns(limit) / GP_NS_PER_MS,
 			     err.text);
-		emulator_sleep_ms(LOOK_MS);
+		emulator_sleep_ms(until_next_look_ms(limit));
 	}
 	return note_end(limit, err.text);
 }

@@ -21,7 +21,7 @@
 #define SKIP         77
 #define LOG_LINES    60   /* shown when something went wrong */
 #define ORPHANS_MS   6000 /* of a keeper: a child has 5 s for a driver that does not answer */
-#define TICKS_A_CALL 4
+#define TICKS_A_CALL 10
 #define ON_TIME_NS   (200 * GP_NS_PER_US)
 
 static const struct target targets[TARGETS] = {

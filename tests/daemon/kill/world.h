@@ -24,7 +24,7 @@
 #define KEEPER_LIMIT "0.7" /* seconds: the keeper's patience with a daemon that is silent */
 #define RESTART_MS   200   /* of the daemon, as in its unit */
 #define LIMIT_MS     1000  /* for everything to be as it should, after a kill or a restart */
-#define HOSTILE_MS   8000 /* the same after hostile answers: failed calls are repeated ever later */
+#define HOSTILE_MS   5000 /* the same after hostile answers: failed calls are repeated within 1 s */
 
 /* Under a sanitizer everything takes several times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
