@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define ATTRIBUTES_S 60 /* the kernel asks again after this time */
+
 static const struct fuse_files *files;
 
 /* The content of a file as it was when the file was opened. */
@@ -94,14 +96,14 @@ static bool find_child(fuse_ino_t folder, const char *name, fuse_ino_t *child)
 
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct fuse_entry_param entry = {.attr_timeout = files->keep_s,
-					 .entry_timeout = files->keep_s};
+	struct fuse_entry_param entry = {.attr_timeout = ATTRIBUTES_S};
 
 	if (!find_child(parent, name, &entry.ino)) {
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
 	entry.attr = stat_of(entry.ino);
+	entry.entry_timeout = files->keep_s(entry.ino);
 	fuse_reply_entry(req, &entry);
 }
 
@@ -110,7 +112,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct stat st = stat_of(ino);
 
 	(void)fi;
-	fuse_reply_attr(req, &st, files->keep_s);
+	fuse_reply_attr(req, &st, ATTRIBUTES_S);
 }
 
 /* For O_TRUNC, as a shell opens files. */

@@ -19,7 +19,8 @@ enum fuse_kind { FUSE_FOLDER, FUSE_TEXT, FUSE_CONTROL, FUSE_DEVICE, FUSE_STREAM 
  * lock() and unlock().
  */
 struct fuse_files {
-	double keep_s; /* how long the kernel may keep names and attributes */
+	/* How long the kernel may keep the name of the file; its attributes never change. */
+	double (*keep_s)(fuse_ino_t ino);
 	enum fuse_kind (*kind)(fuse_ino_t ino);
 	mode_t (*mode)(fuse_ino_t ino);
 	/* The place-th child of a folder; false: there are no more. */

@@ -19,7 +19,8 @@
 #define MAX_QUEUES 256u
 #define DEPTH      8u /* packets in a ring: the GPU is never idle in between */
 #define DRAIN_NS   (30 * GP_NS_PER_S)
-#define LOOK_US    50u
+#define LOOK_US    50u /* between two looks at a request, and */
+#define LOOK_SHARE 16u /* a part of the time that it has taken: it may be held */
 
 static struct env {
 	uint32_t queues, gpu, type, priority, steps;
@@ -136,7 +137,7 @@ static void fill_queues(int fd, struct load_queue *q)
 			if (queue_room(&q[i]) && q[i].submitted < q[i].results->completed + DEPTH &&
 			    (!env.packets || q[i].submitted < env.packets))
 				queue_submit(fd, &q[i], env.steps);
-	pause_us(200);
+	pause_us(env.steps < 8 ? 200 : 25ull * env.steps); /* a quarter of a packet, by default */
 }
 
 /* A request: a packet in each queue, done when the last of them is. */
@@ -155,7 +156,8 @@ static void serve_request(int fd, struct load_queue *q, uint64_t *next_ns)
 		finished = true;
 		for (uint32_t i = 0; i < env.queues; i++)
 			finished = finished && queue_is_done(&q[i]);
-		pause_us(finished ? 0 : LOOK_US);
+		if (!finished)
+			pause_us(LOOK_US + (now_ns() - start_ns) / (LOOK_SHARE * GP_NS_PER_US));
 	}
 	if (finished)
 		printf("latency %llu\n", (now_ns() - start_ns) / GP_NS_PER_US);

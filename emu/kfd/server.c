@@ -251,7 +251,14 @@ static void run_ioctl(fuse_req_t req, void *handle, unsigned int cmd, void *arg,
 }
 
 /* Nothing is kept by the kernel: processes and queues come and go. */
+/* A process and its queues may be gone at the next moment; the other files are always there. */
+static double keep_s(fuse_ino_t ino)
+{
+	return node_of(ino).pid ? 0 : 60;
+}
+
 static const struct fuse_files folder = {
+	.keep_s = keep_s,
 	.kind = kind_of,
 	.mode = mode_of,
 	.child = child_of,
