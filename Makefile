@@ -9,6 +9,10 @@ CTEST := ctest --no-label-summary --output-on-failure -j$(shell expr 2 '*' $$(np
 CONFIGURE := cmake -G Ninja -S .
 CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON -DGPREEMPT_TRIES=$(strip $(TRIES))
 
+
+# `make test` builds the tree five times. With ccache, if it is installed, later runs reuse objects.
+export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+
 .PHONY: all configure demo tour portable check test bench soak install format lint configure-test clean help
 
 all: configure ## build gpreempt and libgpreempt.so into build/ (the default)
