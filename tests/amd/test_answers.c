@@ -156,6 +156,48 @@ AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, n
 	aw_wait_released(w, load->pid);
 }
 
+/* The queue that was resumed makes progress, and the other does not. */
+AMD_TEST_ON(a_resume_of_some_queues_that_is_confirmed_for_all_ends_the_session, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, load->pid);
+	for (int i = 0; i < 2; i++) {
+		aw_must_hold(w, handle);
+		aw_disturb(w, "part resume_queues %d", i ? 1 : 0);
+		o = aw_release(w, handle);
+		assert_true(o.unproven);
+		TEST_WAIT(!(o = aw_look(w, handle)).unproven);
+		assert_true(o.unsure);
+		assert_int_equal(o.failed, -ETIME);
+		assert_int_equal(aw_suspended(w, load->pid), i ? 1 : 2);
+		aw_must_say(w, handle, i ? "some of its queues have done no work" : "it has done");
+		aw_must_release(w, handle);
+		assert_false(aw_is_debugged(w, load->pid));
+		aw_wait_released(w, load->pid);
+	}
+}
+
+AMD_TEST_ON(a_suspend_of_some_queues_that_is_confirmed_for_all_is_not_a_hold, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, load->pid);
+	aw_disturb(w, "part suspend_queues 1");
+	aw_hold(w, handle);
+	TEST_WAIT(!(o = aw_look(w, handle)).unproven);
+	assert_int_equal(o.failed, -EREMOTEIO);
+	assert_true(o.unsure);
+	aw_must_release(w, handle);
+	aw_wait_released(w, load->pid);
+}
+
 /* Nothing has to be seen of a program that does nothing. */
 AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
 {

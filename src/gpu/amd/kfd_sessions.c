@@ -40,6 +40,16 @@ static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry 
 	};
 }
 
+/* For how long a queue that is still there has waited: a program that creates and destroys queues
+ * all the time must not end the look at the others. */
+static uint64_t waited_before(const struct gp_amd_task *task, const struct gp_amd_pointers *p)
+{
+	for (unsigned i = 0; i < task->npointers; i++)
+		if (task->pointer[i].read_address == p->read_address)
+			return task->pointer[i].waited_ns;
+	return 0;
+}
+
 static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_session *s)
 {
 	struct gp_amd_pointers *pointer;
@@ -47,14 +57,20 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 
 	for (unsigned i = 0; i < s->nqueues; i++)
 		n += is_of(task, &s->queue[i].is);
-	pointer = realloc(task->pointer, (n + 1) * sizeof *pointer);
+	pointer = calloc(n + 1, sizeof *pointer);
 	if (!pointer)
 		return; /* the next change tries again */
+	n = 0;
+	for (unsigned i = 0; i < s->nqueues; i++) {
+		if (!is_of(task, &s->queue[i].is))
+			continue;
+		pointer[n] = pointers_of(&s->queue[i].is);
+		pointer[n].waited_ns = waited_before(task, &pointer[n]);
+		n++;
+	}
+	free(task->pointer);
 	task->pointer = pointer;
-	task->npointers = 0;
-	for (unsigned i = 0; i < s->nqueues; i++)
-		if (is_of(task, &s->queue[i].is))
-			pointer[task->npointers++] = pointers_of(&s->queue[i].is);
+	task->npointers = n;
 	task->has_pointers = task->new_pointers = true;
 }
 
