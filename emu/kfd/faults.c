@@ -14,6 +14,9 @@ enum rule_kind {
 	KIND_RESULT,
 	KIND_OUT_COUNT,
 	KIND_OUT_SIZE,
+	KIND_OUT_TYPE,
+	KIND_OUT_GPU,
+	KIND_PART,
 };
 
 static struct fault_rule {
@@ -48,6 +51,15 @@ static void apply(const struct fault_rule *rule, pid_t caller, struct fault *fau
 	case KIND_OUT_SIZE:
 		fault->out_size = (uint32_t)rule->value;
 		fault->sets_size = true;
+		break;
+	case KIND_OUT_TYPE:
+		fault->out_type = (uint32_t)rule->value;
+		fault->sets_type = true;
+		break;
+	case KIND_OUT_GPU: fault->out_gpu = (uint32_t)rule->value; break;
+	case KIND_PART:
+		fault->part = (uint32_t)rule->value;
+		fault->is_part = true;
 		break;
 	default:
 		fault->ignored = rule->kind == KIND_IGNORE;
@@ -95,10 +107,17 @@ static struct process *parse_process(const char *text)
 static const struct {
 	const char *name;
 	enum rule_kind kind;
-} kinds[] = {{"errno", KIND_ERRNO},           {"delay", KIND_DELAY},
-	     {"kill_on", KIND_KILL},          {"ignore", KIND_IGNORE},
-	     {"late_errno", KIND_LATE_ERRNO}, {"result", KIND_RESULT},
-	     {"out_count", KIND_OUT_COUNT},   {"out_size", KIND_OUT_SIZE}};
+} kinds[] = {{"errno", KIND_ERRNO},
+	     {"delay", KIND_DELAY},
+	     {"kill_on", KIND_KILL},
+	     {"ignore", KIND_IGNORE},
+	     {"late_errno", KIND_LATE_ERRNO},
+	     {"result", KIND_RESULT},
+	     {"out_count", KIND_OUT_COUNT},
+	     {"out_size", KIND_OUT_SIZE},
+	     {"out_type", KIND_OUT_TYPE},
+	     {"out_gpu", KIND_OUT_GPU},
+	     {"part", KIND_PART}};
 
 static enum rule_kind kind_of(const char *name)
 {
@@ -293,6 +312,9 @@ int control_line(char *line)
 		{"late_errno", add_rule},
 		{"result", add_rule},
 		{"out_count", add_rule},
+		{"out_type", add_rule},
+		{"out_gpu", add_rule},
+		{"part", add_rule},
 		{"out_size", add_rule},
 		{"preempt_timeout", fail_preemption},
 		{"reset", reset},

@@ -126,12 +126,35 @@ static const char *call_name(unsigned int nr, const void *data)
 }
 
 /* A driver that lies about a snapshot. */
-static void falsify(const struct fault *fault, struct kfd_dbg_trap *args)
+static void falsify(const struct call *call, const struct fault *fault, struct kfd_dbg_trap *args)
 {
+	uint64_t first = args->queue_snapshot.snapshot_buf_ptr;
+
+	if (first && fault->sets_type)
+		memory_write(call->pid,
+			     first + offsetof(struct kfd_queue_snapshot_entry, queue_type),
+			     &fault->out_type, sizeof(fault->out_type));
+	if (first && fault->out_gpu)
+		memory_write(call->pid, first + offsetof(struct kfd_queue_snapshot_entry, gpu_id),
+			     &fault->out_gpu, sizeof(fault->out_gpu));
 	if (fault->sets_count)
 		args->queue_snapshot.num_queues = fault->out_count;
 	if (fault->sets_size)
 		args->queue_snapshot.entry_size = fault->out_size;
+}
+
+/* A driver that suspends or resumes a part of the queues and confirms all. */
+static int run_part(struct call *call, unsigned int nr, struct kfd_dbg_trap *args, uint32_t part)
+{
+	uint32_t *n = args->op == KFD_DBG_SUSPEND_QUEUES ? &args->suspend_queues.num_queues
+							 : &args->resume_queues.num_queues;
+	uint32_t all = *n;
+	int result;
+
+	*n = part < all ? part : all;
+	result = table[nr].run(call, args);
+	*n = all;
+	return result < 0 ? result : (int)all;
 }
 
 static int run_faulty(struct call *call, unsigned int nr, void *data)
@@ -146,9 +169,11 @@ static int run_faulty(struct call *call, unsigned int nr, void *data)
 	kfd_delay_ns(fault.delay_ns);
 	if (fault.error)
 		return -fault.error;
-	result = fault.ignored ? 0 : table[nr].run(call, data);
-	if (fault.sets_count || fault.sets_size)
-		falsify(&fault, data);
+	result = fault.ignored   ? 0
+		 : fault.is_part ? run_part(call, nr, data, fault.part)
+				 : table[nr].run(call, data);
+	if (fault.sets_count || fault.sets_size || fault.sets_type || fault.out_gpu)
+		falsify(call, &fault, data);
 	return fault.sets_result && result >= 0 ? fault.result : result;
 }
 

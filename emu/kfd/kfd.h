@@ -329,6 +329,10 @@ struct fault {
 	int result;
 	bool sets_count, sets_size; /* of a snapshot's answer */
 	uint32_t out_count, out_size;
+	bool sets_type;             /* `out_type` is that of the first queue in a snapshot */
+	uint32_t out_type, out_gpu; /* `out_gpu` likewise; 0: its true one */
+	bool is_part; /* the call is made for the first `part` queues only, and confirms all */
+	uint32_t part;
 };
 struct fault fault_take(const char *name, pid_t caller);
 

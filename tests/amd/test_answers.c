@@ -156,6 +156,48 @@ AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, n
 	aw_wait_released(w, load->pid);
 }
 
+/* The queue that was resumed makes progress, and the other does not. */
+AMD_TEST_ON(a_resume_of_some_queues_that_is_confirmed_for_all_ends_the_session, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, load->pid);
+	for (int i = 0; i < 2; i++) {
+		aw_must_hold(w, handle);
+		aw_disturb(w, "part resume_queues %d", i ? 1 : 0);
+		o = aw_release(w, handle);
+		assert_true(o.unproven);
+		TEST_WAIT(!(o = aw_look(w, handle)).unproven);
+		assert_true(o.unsure);
+		assert_int_equal(o.failed, -ETIME);
+		assert_int_equal(aw_suspended(w, load->pid), i ? 1 : 2);
+		aw_must_say(w, handle, i ? "some of its queues have done no work" : "it has done");
+		aw_must_release(w, handle);
+		assert_false(aw_is_debugged(w, load->pid));
+		aw_wait_released(w, load->pid);
+	}
+}
+
+AMD_TEST_ON(a_suspend_of_some_queues_that_is_confirmed_for_all_is_not_a_hold, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, load->pid);
+	aw_disturb(w, "part suspend_queues 1");
+	aw_hold(w, handle);
+	TEST_WAIT(!(o = aw_look(w, handle)).unproven);
+	assert_int_equal(o.failed, -EREMOTEIO);
+	assert_true(o.unsure);
+	aw_must_release(w, handle);
+	aw_wait_released(w, load->pid);
+}
+
 /* Nothing has to be seen of a program that does nothing. */
 AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
 {
@@ -187,6 +229,53 @@ AMD_TEST(a_snapshot_that_lacks_queues_is_not_believed)
 	aw_settled(w, handle);
 	aw_must_say(w, handle, "cannot be true");
 	aw_wait_released(w, load->pid);
+}
+
+/* A queue that is thought to copy, or to be on another GPU, would not be suspended. */
+AMD_TEST_ON(a_snapshot_that_contradicts_sysfs_is_not_believed, two_mi250)
+{
+	static const char *const lie[] = {"out_type get_queue_snapshot 1",
+					  "out_gpu get_queue_snapshot 1"};
+	static const char *const words[] = {"type 1", "GPU 1"};
+	struct kfd_load *load = aw_load(w, "--queues", "3");
+	char queue[64];
+
+	snprintf(queue, sizeof queue, "queue 2 of process %d", load->pid);
+	aw_open(w);
+	for (unsigned i = 0; i < sizeof lie / sizeof lie[0]; i++) {
+		uint32_t handle = aw_attach(w, load->pid);
+
+		aw_disturb(w, "%s %d", lie[i], AW_ALWAYS);
+		assert_int_equal(aw_hold(w, handle).failed, -EBADMSG);
+		assert_false(aw_look(w, handle).held);
+		aw_must_say(w, handle, words[i]);
+		aw_must_say(w, handle, queue);
+		aw_calm(w);
+		aw_wait_released(w, load->pid);
+		aw_disturb(w, "%s 3", lie[i]); /* the next look is true */
+		aw_must_hold(w, handle);
+		assert_int_equal(aw_suspended(w, load->pid), 3);
+		aw_must_release(w, handle);
+		gp_gpu_detach(w->gpu, handle);
+		TEST_WAIT(!aw_is_debugged(w, load->pid));
+	}
+}
+
+/* The hold of a queue that is created later fails with the same sentence. */
+AMD_TEST(a_snapshot_that_contradicts_sysfs_while_attached_is_not_believed)
+{
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = aw_prepared(w, t->pid);
+
+	aw_disturb(w, "out_type get_queue_snapshot 1 %d", AW_ALWAYS);
+	target_do(t, "queue aql 0");
+	TEST_WAIT(aw_hold(w, handle).failed == -EBADMSG);
+	assert_false(aw_look(w, handle).held);
+	aw_must_say(w, handle, "type 1");
+	aw_calm(w);
+	TEST_WAIT(!aw_hold(w, handle).failed);
+	assert_int_equal(aw_suspended(w, t->pid), 2);
+	aw_must_release(w, handle);
 }
 
 AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, mi250, mi250_old)

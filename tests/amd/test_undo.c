@@ -3,6 +3,7 @@
 #include <sys/ptrace.h>
 
 #include "amd_world.h"
+#include "base/log.h"
 #include "base/process.h"
 
 /* A process that holds a load, and says when it does, and when it no longer does. */
@@ -125,6 +126,46 @@ AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 	test_child_end(&h.child);
 	TEST_WAIT(aw_tracer(load->pid) == 0);
 	aw_wait_progress(w, load->pid);
+}
+
+static char logged[4096];
+
+static void keep_log(void *arg, enum gp_log_level level, const char *line)
+{
+	size_t length = strlen(logged);
+
+	(void)arg;
+	(void)level;
+	snprintf(logged + length, sizeof logged - length, "%s\n", line);
+}
+
+/* Undoes it as a process that has claimed the record of an owner that has ended. */
+static void undo_must_log(const struct gp_undo *undo, const char *words)
+{
+	logged[0] = '\0';
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, undo, NULL), 0);
+	if (!strstr(logged, words))
+		fail_msg("logged: %s", logged);
+}
+
+/* The driver resumes the queues when the owner ends; whether it has done so is looked for. */
+AMD_TEST_ON(the_end_of_an_owner_is_confirmed_or_said_not_to_be, mi250, mi250_old)
+{
+	struct kfd_load *load = aw_load(w);
+	struct owner h;
+
+	gp_log_set_sink(keep_log, NULL);
+	start_holder(&h, load->pid);
+	undo_must_log(&h.undo, "undo.not-confirmed");
+	assert_true(aw_suspended(w, load->pid) > 0);
+	test_child_end(&h.child);
+	TEST_WAIT(aw_suspended(w, load->pid) == 0);
+	undo_must_log(&h.undo, "undo.confirmed");
+	aw_disturb(w, "errno get_queue_snapshot %d", EIO);
+	undo_must_log(&h.undo, "session=unknown errno=5");
+	TEST_WAIT(aw_tracer(load->pid) == 0);
+	aw_wait_progress(w, load->pid);
+	gp_log_set_sink(NULL, NULL);
 }
 
 /* A debugger has it, and the record belongs to a different process. */

@@ -921,7 +921,7 @@ def errnos(*codes):
 
 
 AMD_CHANGE = (errnos(EIO, EINVAL, EPERM, ESRCH, EBUSY, EINTR, EAGAIN, ENOMEM) +
-              ['do_errno %d' % EIO, 'do_errno %d' % EINTR, 'lie', 'lie_zero', 'count 0', 'count -1', 'count +1',
+              ['do_errno %d' % EIO, 'do_errno %d' % EINTR, 'lie', 'lie_zero', 'half_lie', 'count 0', 'count -1', 'count +1',
                'count 100000000', 'bits ' + INVALID, 'bits ' + ERROR, 'half_bits ' + INVALID, 'half_bits ' + ERROR,
                'lie_bits ' + INVALID, 'lie_bits ' + ERROR, 'hang'])
 AMD_FAULTS = {
@@ -932,7 +932,7 @@ AMD_FAULTS = {
     'disable': errnos(EIO, EINVAL, EPERM, ESRCH, EBUSY, EINTR) + ['do_errno %d' % EIO, 'lie', 'hang'],
     'queue_snapshot': errnos(EIO, EINVAL, EPERM, ESRCH, EINTR, ENOMEM) +
                       ['do_errno %d' % EIO, 'lie', 'num 0', 'num 1', 'num +1', 'num 1025', 'num 100000000',
-                       'entry 0', 'entry 8', 'entry 4096', 'hang'],
+                       'entry 0', 'entry 8', 'entry 4096', 'wrong_type 1', 'wrong_type 3', 'wrong_gpu 1', 'hang'],
     'version': errnos(EIO, EINTR) + ['lie', 'version 0.0', 'version 1.12', 'version 2.0'],
     'query_event': errnos(EIO, EINTR, EPERM) + ['lie', 'hang'],
     'smi_events': errnos(EIO, EINTR, ENODEV) + ['lie'],

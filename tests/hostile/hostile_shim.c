@@ -14,6 +14,9 @@
  *              bits B       AMD: do it, set bits B in all ids; half_bits B: in every second id
  *              lie_bits B   AMD: do nothing, set bits B, answer 0
  *              lie_zero     AMD: do nothing, answer 0 without bits
+ *              half_lie     AMD: do it for the first half of the queues, answer all of them
+ *              wrong_type T, wrong_gpu ID  AMD: do it, the newest queue of a snapshot has type T
+ *                           or is on GPU ID
  *              num N        AMD: do it, answer N queues     entry N      AMD: entry size N
  *              version M.N  AMD: do it, answer version M.N
  *              status S     NVIDIA: do nothing, status S    do_status S  NVIDIA: do it, status S
@@ -245,6 +248,35 @@ static void set_bits(struct kfd_dbg_trap *a, uint32_t bits, unsigned step)
 		id[i] |= bits;
 }
 
+/* Changes the first half of the queues only. The others get no error bit, and are counted. */
+static int change_half(int fd, unsigned long request, struct kfd_dbg_trap *a)
+{
+	uint32_t *n = a->op == KFD_DBG_SUSPEND_QUEUES ? &a->suspend_queues.num_queues
+						      : &a->resume_queues.num_queues;
+	uint32_t all = *n;
+	int result;
+
+	*n = all / 2;
+	result = (int)syscall(SYS_ioctl, fd, request, a);
+	*n = all;
+	return result < 0 ? result : (int)all;
+}
+
+/* Falsifies the first entry, which is the newest queue. */
+static void change_entry(const struct rule *r, const struct kfd_dbg_trap *a)
+{
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	void *entries = (void *)(uintptr_t)a->queue_snapshot.snapshot_buf_ptr;
+	struct kfd_queue_snapshot_entry *first = entries;
+
+	if (!first || !a->queue_snapshot.num_queues)
+		return;
+	if (is(r, "wrong_type"))
+		first->queue_type = (uint32_t)number_of(r);
+	else
+		first->gpu_id = (uint32_t)number_of(r);
+}
+
 static int changed_count(const char *arg, int real)
 {
 	long n = strtol(arg, NULL, 0);
@@ -266,9 +298,13 @@ static int hostile_trap(const struct rule *r, int fd, unsigned long request, str
 		set_bits(a, (uint32_t)number_of(r), 1);
 		return 0;
 	}
+	if (is(r, "half_lie"))
+		return change_half(fd, request, a);
 	result = (int)syscall(SYS_ioctl, fd, request, a);
 	if (result < 0)
 		return result;
+	if (is(r, "wrong_type") || is(r, "wrong_gpu"))
+		change_entry(r, a);
 	if (is(r, "count"))
 		return changed_count(r->arg, result);
 	if (is(r, "bits"))

@@ -251,7 +251,7 @@ static void reading_of(struct observer *observer, struct gp_amd_task *t, struct 
 	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
 	g->wants_occupancy = t->proof.state != GP_AMD_PROOF_DONE;
 	g->proof_number = t->proof.number;
-	if (t->new_pointers) /* of other queues: the sums cannot be compared */
+	if (t->new_pointers) /* of other queues: there is nothing to compare with */
 		t->proof.read_ns = 0;
 	g->knows_written = t->activity_known && !t->new_pointers;
 	g->written_before = t->written;

@@ -39,16 +39,24 @@
 #define GP_AMD_LINGER_NS (10 * GP_NS_PER_MS)
 #define GP_AMD_SCAN_NS   (50 * GP_NS_PER_MS) /* how soon a new process is noticed */
 
-/* Addresses of the read and write pointer of a queue, in the memory of its process. */
+/* The read and write pointer of a queue: their addresses in the memory of its process. */
 struct gp_amd_pointers {
 	uint64_t read_address, write_address;
 	uint64_t mask; /* for pointers that wrap at the end of the ring; ~0: they only grow */
+
+	/* Of the last reading. */
+	uint64_t taken; /* the read pointer */
+	bool waits;     /* packets wait */
+
+	/* Evidence, see proof.c. */
+	bool moved;         /* the read pointer, since the last hold or release */
+	uint64_t waited_ns; /* time released with waiting packets, since the pointer last moved */
 };
 
 /*
  * Evidence for the last hold or release that the driver confirmed. The read pointers of queues that
- * are really off the hardware do not move; those of a released task with pending packets do, or its
- * waves occupy compute units. See proof.c.
+ * are really off the hardware do not move. In a released task, that of each queue with waiting
+ * packets does. See proof.c.
  */
 struct gp_amd_proof {
 	enum {
@@ -62,12 +70,13 @@ struct gp_amd_proof {
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
 	unsigned stalls;      /* consecutive readings in which packets waited and no waves ran */
-	uint64_t taken;       /* sum of the read pointers at the last reading */
-	uint64_t begun_ns;    /* when the driver answered */
+	bool in_part;         /* of a release: progress was seen, but not of all queues */
+	uint64_t begun_ns;    /* when the driver answered; of a hold: the last time it moved */
 	uint64_t read_ns;     /* last reading; 0 = none */
-	uint64_t looked_ns;   /* time released with pending packets and without progress */
-	uint64_t waited_ns;   /* the same, with earlier releases since the last progress */
-	uint64_t patience_ns; /* limit of waited_ns; 0 = not set yet */
+	uint64_t looked_ns;   /* time released while a queue has no progress with waiting packets */
+	uint64_t patience_ns; /* limit of waited_ns of a queue, if no other queue has progress */
+	/* Of a queue for which the session was ended: address and value of its read pointer. */
+	uint64_t stuck_address, stuck_taken;
 };
 
 struct gp_amd_task {

@@ -2,7 +2,8 @@
 /*
  * Puts a process back. The driver resumes all queues when the owner of the session ends. So undo
  * acts only if the owner lives but does not release: it is stopped or hangs. It then ends the
- * owner's session, which resumes all queues. The owner notices it by the closed pipe.
+ * owner's session, which resumes all queues. The owner notices it by the closed pipe. If the owner
+ * has ended, undo looks whether the driver has ended the session, and logs what it has found.
  *
  * The driver lets a tracer end a session. Since 6.12.103 the owner gives up its link at once, so
  * this process can become the tracer. Before, the owner is the tracer, and the driver lets any
@@ -12,9 +13,12 @@
  * An answer of the driver is not believed alone: afterwards it must not find a session.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/amd_device.h"
 #include "gpu/amd/ptrace_link.h"
@@ -22,6 +26,8 @@
 #define END_TRIES     4
 #define STOP_LOOKS    10
 #define STOP_PAUSE_US 10000
+#define END_LOOKS     10
+#define LOOK_PAUSE_US 5000
 
 static bool is_thread_of(pid_t thread, pid_t pid)
 {
@@ -118,12 +124,62 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 	return r ? gp_fail(err, r, "%s", why.text) : 0;
 }
 
+struct look {
+	const struct gp_undo *undo;
+	int kfd;
+	int result; /* of gp_kfd_has_session(), or -errno */
+};
+
+/* The end of this thread ends its link, and the process is not stopped for it. */
+static void *look_for_session(void *arg)
+{
+	struct look *look = arg;
+	pid_t pid = look->undo->pid;
+
+	look->result = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? -errno : 1;
+	if (look->result > 0 && gp_process_gone(pid, look->undo->start_time))
+		look->result = -ESRCH;
+	for (int i = 0; i < END_LOOKS && look->result > 0; i++) {
+		if (i)
+			usleep(LOOK_PAUSE_US);
+		look->result = gp_kfd_has_session(look->kfd, pid);
+	}
+	return NULL;
+}
+
+/* The owner has ended, or has closed its session. A process without a session has no suspended
+ * queues. A session can be that of another debugger or of the next scheduler, so it is not ended.
+ */
+static void note_end(const struct gp_undo *undo)
+{
+	struct look look = {.undo = undo, .kfd = gp_kfd_open(NULL)};
+	pthread_t thread;
+
+	if (look.kfd < 0)
+		look.result = look.kfd;
+	else if (pthread_create(&thread, NULL, look_for_session, &look))
+		look.result = -EAGAIN;
+	else
+		pthread_join(thread, NULL);
+	if (look.kfd >= 0)
+		close(look.kfd);
+	if (!look.result || look.result == -ESRCH)
+		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=none", undo->pid);
+	else if (look.result > 0)
+		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=exists", undo->pid);
+	else
+		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=unknown errno=%d",
+		       undo->pid, -look.result);
+}
+
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)
 {
 	if (gp_process_gone(undo->pid, undo->start_time))
 		return -ESRCH;
-	if (!undo->owner || undo->owner == getpid() ||
-	    !gp_process_lives(undo->owner, undo->owner_start_time))
+	if (undo->owner == getpid())
 		return 0;
-	return take_from(undo, err);
+	if (undo->owner && gp_process_lives(undo->owner, undo->owner_start_time))
+		return take_from(undo, err);
+	note_end(undo);
+	return 0;
 }

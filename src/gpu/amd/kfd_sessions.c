@@ -40,6 +40,16 @@ static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry 
 	};
 }
 
+/* For how long a queue that is still there has waited: a program that creates and destroys queues
+ * all the time must not end the look at the others. */
+static uint64_t waited_before(const struct gp_amd_task *task, const struct gp_amd_pointers *p)
+{
+	for (unsigned i = 0; i < task->npointers; i++)
+		if (task->pointer[i].read_address == p->read_address)
+			return task->pointer[i].waited_ns;
+	return 0;
+}
+
 static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_session *s)
 {
 	struct gp_amd_pointers *pointer;
@@ -47,14 +57,20 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 
 	for (unsigned i = 0; i < s->nqueues; i++)
 		n += is_of(task, &s->queue[i].is);
-	pointer = realloc(task->pointer, (n + 1) * sizeof *pointer);
+	pointer = calloc(n + 1, sizeof *pointer);
 	if (!pointer)
 		return; /* the next change tries again */
+	n = 0;
+	for (unsigned i = 0; i < s->nqueues; i++) {
+		if (!is_of(task, &s->queue[i].is))
+			continue;
+		pointer[n] = pointers_of(&s->queue[i].is);
+		pointer[n].waited_ns = waited_before(task, &pointer[n]);
+		n++;
+	}
+	free(task->pointer);
 	task->pointer = pointer;
-	task->npointers = 0;
-	for (unsigned i = 0; i < s->nqueues; i++)
-		if (is_of(task, &s->queue[i].is))
-			pointer[task->npointers++] = pointers_of(&s->queue[i].is);
+	task->npointers = n;
 	task->has_pointers = task->new_pointers = true;
 }
 
@@ -68,9 +84,10 @@ static void publish_held(struct gp_amd_task *task, const struct gp_amd_session *
 			suspended += s->queue[i].suspended;
 			doubtful += s->queue[i].doubtful;
 		}
-	/* If only some queues are suspended, the task is neither held nor released. */
+	/* If only some queues are suspended, the task is neither held nor released. If the list is
+	 * old, a queue may be missing. */
 	task->held = queues && suspended == queues;
-	task->unsure = doubtful || (suspended && suspended < queues);
+	task->unsure = doubtful || (suspended && (suspended < queues || s->outdated.code));
 }
 
 void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool queues_changed)
@@ -446,7 +463,9 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 	char blamed[BLAMED_MAX * 12 + 32];
 
 	task->why = (struct gp_error){0};
-	if (code == -EIO && gp_amd_in_reset(task->gpu))
+	if ((code == -EPROTO || code == -EBADMSG) && s->outdated.code == code)
+		task->why = s->outdated;
+	else if (code == -EIO && gp_amd_in_reset(task->gpu))
 		gp_fail(&task->why, code,
 			"the driver is resetting %s, so %s of process %d cannot be %s; programs "
 			"that use it now have to be restarted after the reset",
@@ -623,6 +642,13 @@ void gp_amd_settle(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	notify_all(h);
 }
 
+static void publish_state(struct gp_kfd_thread *h, struct gp_amd_target *target)
+{
+	pthread_mutex_lock(&h->requests.lock);
+	gp_amd_publish(h, target, false);
+	pthread_mutex_unlock(&h->requests.lock);
+}
+
 void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	int r = gp_amd_session_events(&target->session);
@@ -631,6 +657,8 @@ void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
 		gp_amd_lose(h, target);
 	else if (r > 0 || target->session.changed)
 		gp_amd_settle(h, target);
+	else if (r < 0)
+		publish_state(h, target);
 }
 
 static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)

@@ -70,6 +70,8 @@ static void read_queues(struct gp_amd_reading *g)
 		uint64_t pending = 0, written = 0, taken = 0;
 
 		g->known = read_queue(g->mem_fd, &g->pointer[i], &pending, &written, &taken);
+		g->pointer[i].taken = taken;
+		g->pointer[i].waits = pending != 0;
 		g->pending += pending;
 		g->written += written;
 		g->taken += taken;

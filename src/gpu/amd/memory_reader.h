@@ -32,7 +32,7 @@ struct gp_amd_reading {
 	int mem_fd; /* -1: the reader opens it; the caller owns it afterwards */
 	bool opened;
 	unsigned n;
-	struct gp_amd_pointers pointer[GP_AMD_POINTERS_MAX];
+	struct gp_amd_pointers pointer[GP_AMD_POINTERS_MAX]; /* in; out: `taken` and `waits` */
 
 	bool known;
 	enum gp_amd_work work;

@@ -3,15 +3,22 @@
  * Looks for evidence that a hold or release has the effect that the driver confirmed.
  *
  *   hold     proven if packets wait while no waves run, or if no read pointer moves for
- *            HOLD_LOOK_NS. Disproved if they move, at any time until the release, or if waves
- *            still run.
- *   release  proven if a read pointer moves, if waves occupy compute units, or if no packet is
- *            pending. Disproved if packets are pending and nothing moves for PATIENCE_NS in all;
- *            time in which the task is held does not count. If the driver has evicted the task,
- *            nothing is concluded until it has restored it.
+ *            HOLD_LOOK_NS. Disproved if that of any queue moves, at any time until the release, or
+ *            if waves still run.
+ *   release  proven if, of each queue, the read pointer has moved or no packet waits. Waves that
+ *            occupy compute units prove it for a task with one queue: the driver counts them for
+ *            the process. Disproved if packets wait in a queue and its pointer does not move for
+ *            PATIENCE_NS in all; time in which the task is held does not count. If the driver has
+ *            evicted the task, nothing is concluded until it has restored it.
  *
- * A program whose packets wait for something else looks like one that was not released. Then the
- * session is ended to be sure, which costs a new attach, and the patience is doubled.
+ * A queue can wait for another one of its program (barrier packets), or behind a long kernel of its
+ * own. So while there is progress elsewhere in the task the patience is IN_PART times as long. A
+ * program whose packets wait for something else looks like one that was not released. Then the
+ * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
+ * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
+ *
+ * A queue without waiting packets shows nothing: one that stays suspended with a saved kernel and
+ * an empty ring is not noticed.
  */
 #include <errno.h>
 
@@ -25,6 +32,7 @@
 #define OPEN_MAX_NS     (3 * GP_NS_PER_S)   /* ... if there were enough readings in it */
 #define PATIENCE_NS     (250 * GP_NS_PER_MS)
 #define PATIENCE_MAX_NS (16 * GP_NS_PER_S)
+#define IN_PART         3 /* times the patience: IN_PART * PATIENCE_NS is less than OPEN_NS */
 #define STEP_MAX_NS     (100 * GP_NS_PER_MS) /* of one reading: the thread may have been suspended */
 
 void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t now_ns)
@@ -36,9 +44,12 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->disproved = false;
 	p->number++;
 	p->moves = p->stalls = 0;
+	p->in_part = false;
 	p->looked_ns = 0;
 	p->begun_ns = now_ns;
 	p->read_ns = 0;
+	for (unsigned i = 0; i < t->npointers; i++)
+		t->pointer[i].moved = false;
 }
 
 static bool is_begun(const struct gp_amd_proof *p)
@@ -49,12 +60,14 @@ static bool is_begun(const struct gp_amd_proof *p)
 bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns)
 {
 	const struct gp_amd_proof *p = &t->proof;
+	uint64_t enough_ns = PATIENCE_NS * (p->in_part ? IN_PART : 1);
 
 	return is_begun(p) &&
-	       now_ns < p->begun_ns + (p->looked_ns < PATIENCE_NS ? OPEN_MAX_NS : OPEN_NS);
+	       now_ns < p->begun_ns + (p->looked_ns < enough_ns ? OPEN_MAX_NS : OPEN_NS);
 }
 
-static bool disprove(struct gp_amd_task *t)
+/* `patience_ns`: of a release. */
+static bool disprove(struct gp_amd_task *t, uint64_t patience_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
 
@@ -68,22 +81,26 @@ static bool disprove(struct gp_amd_task *t)
 			t->pid);
 	else
 		gp_fail(&t->why, t->failed,
-			"the driver says that process %d was resumed, but it has done no work for "
-			"%u ms although packets wait; its debug session is ended to be sure",
-			t->pid, (unsigned)(p->patience_ns / GP_NS_PER_MS));
+			"the driver says that process %d was resumed, but %s done no work for %u "
+			"ms although packets wait; its debug session is ended to be sure",
+			t->pid, p->in_part ? "some of its queues have" : "it has",
+			(unsigned)(patience_ns / GP_NS_PER_MS));
 	return true;
 }
 
-static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, bool moved,
-			 uint64_t now_ns)
+static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, bool is_first,
+			 bool moved, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
 	bool is_idle = !g->pending && now_ns >= t->worked_ns + IDLE_NS;
 
+	if (is_first || moved) /* this thread may have been suspended */
+		p->begun_ns = now_ns;
+
 	p->moves += moved;
 	p->stalls = g->stalled && !moved ? p->stalls + 1 : 0;
 	if (p->moves >= MOVES_MIN || g->occupied > 0)
-		return disprove(t);
+		return disprove(t, 0);
 	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
@@ -96,32 +113,92 @@ static bool is_evicted(const struct gp_amd_task *t)
 	return gp_amd_evicted_ns(t, &by_reset) != 0;
 }
 
-static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *g, bool moved,
+/* Notes what a reading shows of each queue. True: a read pointer has moved since the last one. */
+static bool note_queues(struct gp_amd_task *t, const struct gp_amd_reading *g, bool is_first)
+{
+	struct gp_amd_proof *p = &t->proof;
+	bool any = false;
+
+	for (unsigned i = 0; i < g->n && i < t->npointers; i++) {
+		struct gp_amd_pointers *q = &t->pointer[i];
+		bool moved = !is_first && q->taken != g->pointer[i].taken;
+
+		q->taken = g->pointer[i].taken;
+		q->waits = g->pointer[i].waits;
+		q->moved |= moved;
+		any |= moved;
+		if (q->read_address == p->stuck_address && q->taken != p->stuck_taken) {
+			p->patience_ns = PATIENCE_NS; /* the end of the session resumed it */
+			p->stuck_address = 0;
+		}
+	}
+	return any;
+}
+
+static bool any_has_moved(const struct gp_amd_task *t)
+{
+	for (unsigned i = 0; i < t->npointers; i++)
+		if (t->pointer[i].moved)
+			return true;
+	return false;
+}
+
+/* Adds the time since the last reading to the queues that show no effect of the release. Returns
+ * the one with the longest time; NULL: there is none. */
+static const struct gp_amd_pointers *add_waits(struct gp_amd_task *t, bool all_run,
+					       uint64_t passed_ns)
+{
+	const struct gp_amd_pointers *longest = NULL;
+
+	for (unsigned i = 0; i < t->npointers; i++) {
+		struct gp_amd_pointers *q = &t->pointer[i];
+		bool waits = !all_run && q->waits && !q->moved;
+
+		q->waited_ns = waits ? q->waited_ns + passed_ns : 0;
+		if (waits && (!longest || q->waited_ns > longest->waited_ns))
+			longest = q;
+	}
+	return longest;
+}
+
+static void forget_waits(struct gp_amd_task *t)
+{
+	for (unsigned i = 0; i < t->npointers; i++)
+		t->pointer[i].waited_ns = 0;
+}
+
+static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *g,
 			    uint64_t passed_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
+	bool runs = g->occupied > 0, progress = runs || any_has_moved(t);
+	const struct gp_amd_pointers *still;
+	uint64_t patience_ns;
 
-	if (moved || g->occupied > 0 || !g->pending) {
+	passed_ns = passed_ns < STEP_MAX_NS ? passed_ns : STEP_MAX_NS;
+	still = add_waits(t, runs && t->npointers == 1, passed_ns);
+	if (!still) {
 		p->state = GP_AMD_PROOF_DONE;
-		p->waited_ns = 0;
-		if (moved || g->occupied > 0)
+		if (progress)
 			p->patience_ns = PATIENCE_NS;
 		return false;
 	}
 	if (is_evicted(t)) {
 		p->state = GP_AMD_PROOF_EVICTED;
-		p->waited_ns = 0;
+		forget_waits(t);
 		return false;
 	}
 	if (!p->patience_ns)
 		p->patience_ns = PATIENCE_NS;
-	passed_ns = passed_ns < STEP_MAX_NS ? passed_ns : STEP_MAX_NS;
-	p->waited_ns += passed_ns;
+	p->in_part = progress;
 	p->looked_ns += passed_ns;
-	if (p->waited_ns < p->patience_ns)
+	patience_ns = progress ? IN_PART * p->patience_ns : p->patience_ns;
+	if (still->waited_ns < patience_ns)
 		return false;
-	disprove(t);
-	p->waited_ns = 0;
+	p->stuck_address = still->read_address;
+	p->stuck_taken = still->taken;
+	disprove(t, patience_ns);
+	forget_waits(t);
 	if (p->patience_ns < PATIENCE_MAX_NS)
 		p->patience_ns *= 2;
 	return true;
@@ -143,9 +220,8 @@ static bool is_being_changed(const struct gp_amd_task *t)
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
-	bool is_first = !p->read_ns, moved = !is_first && g->taken != p->taken;
-	uint64_t passed_ns = is_first ? 0 : now_ns - p->read_ns;
-	bool was_open = is_begun(p), failed = false;
+	uint64_t passed_ns = p->read_ns ? now_ns - p->read_ns : 0;
+	bool was_open = is_begun(p), failed = false, is_first, moved;
 
 	if (p->state == GP_AMD_PROOF_EVICTED && !is_evicted(t)) {
 		gp_amd_proof_begin(t, false, false, now_ns);
@@ -161,13 +237,14 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 		p->state = GP_AMD_PROOF_DONE;
 		return was_open;
 	}
-	p->taken = g->taken;
+	is_first = !p->read_ns;
+	moved = note_queues(t, g, is_first);
 	p->read_ns = now_ns;
 	if (was_open)
 		p->state = GP_AMD_PROOF_LOOKING;
 	if (p->of_hold && t->held)
-		failed = look_at_hold(t, g, moved, now_ns);
+		failed = look_at_hold(t, g, is_first, moved, now_ns);
 	else if (!p->of_hold && was_open)
-		failed = look_at_release(t, g, moved, passed_ns);
+		failed = look_at_release(t, g, passed_ns);
 	return failed || (was_open && !is_begun(p));
 }

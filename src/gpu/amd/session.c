@@ -10,7 +10,6 @@
 #include "base/process.h"
 #include "gpu/amd/handshake.h"
 #include "gpu/amd/ptrace_link.h"
-#include "gpu/amd/topology.h"
 
 /* The driver reports all other exceptions to the program's own runtime. */
 #define EXCEPTIONS    (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
@@ -20,8 +19,8 @@
 #define ENABLE_TRIES  10 /* while signals interrupt the call */
 #define REFUSALS_MAX  3
 #define DYING_MS      100
-#define LACK_LOOKS    4 /* before a snapshot that lacks queues counts as wrong */
-#define LACK_PAUSE_US 1000
+#define LOOKS         4 /* before a snapshot that differs from sysfs counts as wrong */
+#define LOOK_PAUSE_US 1000
 #define EVENTS_MAX \
 	64 /* in one call: a target that raises events all the time must not block the thread */
 
@@ -35,6 +34,7 @@ static int make_room(struct gp_amd_session *s, unsigned n)
 	unsigned capacity = s->capacity ? s->capacity : FIRST_QUEUES;
 	struct gp_amd_queue *queue;
 	struct kfd_queue_snapshot_entry *entry;
+	struct gp_amd_sysfs_queue *listed;
 	uint32_t *id;
 
 	while (capacity < n)
@@ -47,10 +47,13 @@ static int make_room(struct gp_amd_session *s, unsigned n)
 	entry = realloc(s->entry, capacity * sizeof *entry);
 	if (entry)
 		s->entry = entry;
+	listed = realloc(s->listed, capacity * sizeof *listed);
+	if (listed)
+		s->listed = listed;
 	id = realloc(s->id, capacity * sizeof *id);
 	if (id)
 		s->id = id;
-	if (!queue || !entry || !id)
+	if (!queue || !entry || !listed || !id)
 		return -ENOMEM;
 	s->capacity = capacity;
 	return 0;
@@ -93,36 +96,104 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 	s->changed |= changed;
 }
 
-/* Whether the driver lists more queues of the process in sysfs. A queue that is created or
- * destroyed at this moment may be in one list only. Without a registered runtime no queue can be
- * suspended, and gp_amd_session_check says so. */
-static bool lacks_queues(const struct gp_amd_session *s, int n)
+static const struct kfd_queue_snapshot_entry *find_entry(const struct gp_amd_session *s, unsigned n,
+							 uint32_t id)
 {
-	return s->runtime_state == KFD_RUNTIME_ENABLED && gp_amd_sysfs_queues(s->pid, NULL, 0) > n;
+	for (unsigned i = 0; i < n; i++)
+		if (s->entry[i].queue_id == id)
+			return &s->entry[i];
+	return NULL;
 }
 
-int gp_amd_session_refresh(struct gp_amd_session *s)
+static int contradict(struct gp_amd_session *s, const struct kfd_queue_snapshot_entry *entry,
+		      const struct gp_amd_sysfs_queue *listed)
 {
-	for (int looks = 1;;) {
+	static const char *const does[] = {"copies", "computes"};
+
+	return gp_fail(&s->outdated, -EBADMSG,
+		       "the driver contradicts itself about queue %u of process %d, so the process "
+		       "is left alone: it %s (type %u) on GPU %u by the snapshot, and %s (type %u) "
+		       "on GPU %u by sysfs",
+		       entry->queue_id, s->pid, does[gp_amd_computes(entry)], entry->queue_type,
+		       entry->gpu_id, does[listed->type == KFD_SYSFS_QUEUE_COMPUTE], listed->type,
+		       listed->gpu_id);
+}
+
+/*
+ * Compares the `n` queues of a snapshot with sysfs, where the driver lists them too. A queue that
+ * is thought to copy, or to be on another GPU, would not be suspended. A queue that is created or
+ * destroyed at this moment may be in one list only. Without a registered runtime no queue can be
+ * suspended, and gp_amd_session_check says so.
+ */
+static int compare(struct gp_amd_session *s, unsigned n)
+{
+	int listed = s->runtime_state == KFD_RUNTIME_ENABLED
+			     ? gp_amd_sysfs_queues(s->pid, s->listed, s->capacity)
+			     : 0;
+
+	if (listed > (int)n)
+		return gp_fail(&s->outdated, -EPROTO,
+			       "the driver's answer about process %d cannot be true: it lists %d "
+			       "queues in sysfs and %u in the snapshot",
+			       s->pid, listed, n);
+	for (int i = 0; i < listed; i++) {
+		const struct gp_amd_sysfs_queue *is = &s->listed[i];
+		const struct kfd_queue_snapshot_entry *entry = find_entry(s, n, is->id);
+
+		if (entry && (entry->gpu_id != is->gpu_id ||
+			      gp_amd_computes(entry) != (is->type == KFD_SYSFS_QUEUE_COMPUTE)))
+			return contradict(s, entry, is);
+	}
+	return 0;
+}
+
+/* Reads the queues into s->entry, with room for all of them. Returns their number, or -errno. */
+static int read_snapshot(struct gp_amd_session *s)
+{
+	for (;;) {
 		int n = gp_kfd_snapshot(s->kfd, s->pid, KFD_EC_QUEUE_NEW, s->entry, s->capacity);
 		int r;
 
-		if (n < 0)
+		if (n < 0 || (unsigned)n <= s->capacity)
 			return n;
-		if (lacks_queues(s, n)) {
-			if (looks++ == LACK_LOOKS)
-				return -EPROTO;
-			usleep(LACK_PAUSE_US);
-			continue;
-		}
-		if ((unsigned)n <= s->capacity) {
-			take_snapshot(s, (unsigned)n);
-			return 0;
-		}
 		r = make_room(s, (unsigned)n);
 		if (r)
 			return r;
 	}
+}
+
+static int fail_untrue(const struct gp_amd_session *s, struct gp_error *err)
+{
+	return gp_fail(err, -EPROTO,
+		       "the driver's answer about process %d cannot be true, so the process is "
+		       "left alone; see the kernel log (dmesg), or reload amdgpu",
+		       s->pid);
+}
+
+static int fail_snapshot(struct gp_amd_session *s, int code)
+{
+	if (code == -EPROTO)
+		return fail_untrue(s, &s->outdated);
+	return gp_fail(&s->outdated, code, "the queues of process %d cannot be read: %s", s->pid,
+		       gp_error_name(code));
+}
+
+int gp_amd_session_refresh(struct gp_amd_session *s)
+{
+	int n = 0, r = -EPROTO;
+
+	for (int i = 0; i < LOOKS && r; i++) {
+		if (i)
+			usleep(LOOK_PAUSE_US);
+		s->outdated = (struct gp_error){0};
+		n = read_snapshot(s);
+		if (n < 0)
+			return fail_snapshot(s, n);
+		r = compare(s, (unsigned)n);
+	}
+	if (!r)
+		take_snapshot(s, (unsigned)n);
+	return r;
 }
 
 static bool is_meant(const struct gp_amd_choice *choice, const struct gp_amd_queue *q)
@@ -250,11 +321,12 @@ static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice, 
 }
 
 /* Makes the call, and again if it refused a queue: the queue is gone or new, so the list is read
- * first. -EAGAIN: a queue was refused each time. */
+ * first. A suspend must not miss a queue because the list is old. -EAGAIN: a queue was refused each
+ * time. */
 static int insist(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool suspend,
 		  uint32_t grace)
 {
-	int total = 0, r = 0;
+	int total = 0, r = suspend && s->outdated.code ? gp_amd_session_refresh(s) : 0;
 
 	for (int i = 0; i < REFUSALS_MAX && r >= 0; i++) {
 		r = suspend ? suspend_once(s, choice, grace) : resume_once(s, choice);
@@ -437,6 +509,7 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	if (is_dying(s, code))
 		return gp_fail(err, -ESRCH, "process %d has ended", s->pid);
 	switch (code) {
+	case -EPROTO: return fail_untrue(s, err);
 	case -ESRCH:
 		if (gp_amd_sysfs_queues(s->pid, NULL, 0) > 0)
 			return gp_fail(err, -EIO,
@@ -444,12 +517,6 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 				       "lists queues of it; try again",
 				       s->pid);
 		return gp_amd_not_a_user(s->pid, code, err);
-	case -EPROTO:
-		return gp_fail(
-			err, code,
-			"the driver's answer about process %d cannot be true, so the process "
-			"is left alone; see the kernel log (dmesg), or reload amdgpu",
-			s->pid);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
 			       "process %d is attached to another debugger or scheduler; end "
@@ -489,16 +556,12 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	s->runtime_state = info.runtime_state;
 	if (*rule == GP_AMD_RULE_UNKNOWN)
 		*rule = gp_amd_find_rule(s->kfd, s->pid);
-	r = make_room(s, FIRST_QUEUES);
-	if (!r)
-		r = gp_amd_session_refresh(s);
-	if (r == -EINVAL || r == -EPROTO) /* there is no session, or the driver's answer is wrong */
-		return explain_enable(s, -EPROTO, err);
-	if (r == -ESRCH)
-		return explain_enable(s, r, err);
-	return r < 0 ? gp_fail(err, r, "the queues of process %d cannot be read: %s", s->pid,
-			       gp_error_name(r))
-		     : 0;
+	if (make_room(s, FIRST_QUEUES))
+		return gp_fail(err, -ENOMEM, "no memory");
+	r = gp_amd_session_refresh(s);
+	if (r == -EINVAL || r == -ESRCH) /* there is no session */
+		return explain_enable(s, r == -EINVAL ? -EPROTO : r, err);
+	return r ? gp_fail(err, r, "%s", s->outdated.text) : 0;
 }
 
 int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
@@ -597,6 +660,7 @@ int gp_amd_session_close(struct gp_amd_session *s)
 		close(s->event_fd);
 	free(s->queue);
 	free(s->entry);
+	free(s->listed);
 	free(s->id);
 	*s = (struct gp_amd_session){.kfd = -1,
 				     .pid = s->pid,

@@ -16,6 +16,7 @@
 #define GP_GPU_AMD_SESSION_H
 
 #include "gpu/amd/kfd.h"
+#include "gpu/amd/topology.h"
 
 /* The authorisation rule of this kernel, found with the first session. */
 enum gp_amd_rule {
@@ -56,6 +57,9 @@ struct gp_amd_session {
 	unsigned answered, expected; /* in the last suspend or resume: the driver's count, and the
 				      * number of queues without an error bit */
 	struct kfd_queue_snapshot_entry *entry;
+	struct gp_amd_sysfs_queue *listed; /* the same queues in sysfs */
+	/* Why the last snapshot failed, so that `queue` is older. Code 0: it did not fail. */
+	struct gp_error outdated;
 };
 
 /*
@@ -93,7 +97,8 @@ int gp_amd_session_events(struct gp_amd_session *s);
 void gp_amd_session_tick(struct gp_amd_session *s);
 
 /* Reads the queues and makes new ones suspendable. Sets `changed` if the list changed. 0 or
- * -errno. */
+ * -errno: then the list stays as it was. -EPROTO: the answer cannot be true; -EBADMSG: sysfs has
+ * another type or GPU of a queue. */
 int gp_amd_session_refresh(struct gp_amd_session *s);
 
 /* Selects the queues of a call. Queues that only copy are never selected. */
@@ -107,7 +112,8 @@ struct gp_amd_choice {
  * hardware. `grace`: 1 to 255, in 1,000 GPU clocks, or KFD_GRACE_DEFAULT. Returns the number of
  * queues, or -errno: -EIO (the hardware did not stop a queue in time), -EPROTO (`answered` and
  * `expected` differ), -EAGAIN (a queue is new or is being destroyed), -EPERM (the runtime is not
- * enabled). After a failure, queues that could not be resumed are `doubtful`.
+ * enabled), or that of gp_amd_session_refresh(). After a failure, queues that could not be resumed
+ * are `doubtful`.
  */
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			   uint32_t grace);
