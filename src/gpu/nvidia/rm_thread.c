@@ -328,7 +328,7 @@ static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t 
 		if (!gp_nv_is_of_task(d, p, g, queue))
 			continue;
 		gp_nv_switch(&ref, 1, false); /* also a group that got channels while it was held */
-		if (g->slice_us != g->slice_found_us)
+		if (g->slice_is_ours)
 			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
 		if (!status && g->mode_is_ours)
 			status = gp_nv_set_mode(&p->target, g, GP_NV_CILP); /* CUDA's default */
