@@ -88,8 +88,11 @@ GPU_TEST(a_slice_that_differs_from_the_record_is_recorded_first)
 	emu_control(&w->emu, "clear_faults");
 	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
 	TEST_WAIT(!gw_look(w, a.handle).under_way);
-	if (gw_look(w, a.handle).failed) /* it was not examined again meanwhile */
+	if (gw_look(w, a.handle).failed) { /* it was not examined again meanwhile */
 		assert_int_equal(gw_look(w, a.handle).failed, -EAGAIN);
+		usleep(100000); /* it is now */
+		assert_true(record_of(w, a.handle).corrected);
+	}
 	assert_int_equal(gw_act(w, GW_SLICE, a.handle, 100).slice_us, 100);
 	gw_act(w, GW_SLICE, a.handle, 0);
 	assert_int_equal(slice_of(w, load), 2048);

@@ -290,10 +290,9 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 {
 	g->since_ns = was->since_ns;
 	g->slice_is_ours = was->slice_is_ours;
-	if (was->slice_is_ours) {
+	g->slice_corrected = was->slice_corrected;
+	if (was->slice_is_ours)
 		g->slice_found_us = was->slice_found_us;
-		g->slice_corrected = was->slice_corrected;
-	}
 	g->mode_is_ours = was->mode_is_ours;
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;

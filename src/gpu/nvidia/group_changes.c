@@ -3,7 +3,6 @@
  * Changes to channel groups. Each change first verifies that the group is still the same, and then
  * reads back the effect: RM can accept a change and do nothing, or fail after it has done it.
  */
-#include "base/log.h"
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
@@ -56,17 +55,6 @@ static bool read_slice(struct gp_nv_target *t, struct gp_nv_group *g)
 	return true;
 }
 
-/* RM accepted another slice than it reads back: it changed nothing, or its values are wrong. The
- * value that was read before may be wrong then, too, and must not be set. */
-static void distrust_slice(const struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
-{
-	if (!g->slice_corrected)
-		gp_log(GP_LOG_WARN, "slice.unknown", "pid=%d set_us=%u read_us=%u assumed_us=%u",
-		       t->pid, slice_us, g->slice_us, GP_NV_SLICE_DEFAULT_US);
-	g->slice_corrected = true;
-	g->slice_found_us = GP_NV_SLICE_DEFAULT_US;
-}
-
 /*
  * Before the first change: the slice must be the one in the undo record, or -EAGAIN; the caller
  * tries again with a new record. *has: the group has the new slice already. A call would change
@@ -86,9 +74,6 @@ static uint32_t check_original(struct gp_nv_target *t, struct gp_nv_group *g, ui
 		g->slice_corrected = true;
 		return GP_RM_ERRNO | EAGAIN;
 	}
-	if (own_us != g->slice_us && !*has)
-		gp_log(GP_LOG_WARN, "slice.unknown", "pid=%d read_us=%u assumed_us=%u", t->pid,
-		       g->slice_us, own_us);
 	return NV_OK;
 }
 
@@ -110,8 +95,12 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 		status = GP_RM_NO_EFFECT;
 	if (!status)
 		g->slice_is_ours = slice_us != g->slice_found_us;
-	else if (status == GP_RM_NO_EFFECT)
-		distrust_slice(t, g, slice_us);
+	if (status != GP_RM_NO_EFFECT)
+		return status;
+	/* The call changed nothing, or the values that RM reads back are wrong. The value that was
+	 * read before may be wrong then, too, and must not be set. */
+	g->slice_found_us = GP_NV_SLICE_DEFAULT_US;
+	g->slice_corrected = true;
 	return status;
 }
 
