@@ -262,7 +262,8 @@ static uint32_t set_timeslice(struct call *call)
 
 static uint32_t get_timeslice(struct call *call)
 {
-	call->params.timeslice.us = call->object->group->asked_us;
+	call->params.timeslice.us =
+		rm.slice_read_us ? rm.slice_read_us : call->object->group->asked_us;
 	return NV_OK;
 }
 

@@ -260,9 +260,16 @@ void control_h200(void)
 	}
 }
 
+/* read_slice US: what GET_TIMESLICE answers for every group */
+static int set_slice_read(char **word)
+{
+	return control_number(word[1], &rm.slice_read_us) ? 0 : -EINVAL;
+}
+
 static int clear_faults(char **word)
 {
 	(void)word;
+	rm.slice_read_us = 0;
 	memset(rules, 0, sizeof(rules));
 	return 0;
 }
@@ -281,6 +288,7 @@ int control_line(char *line)
 		{"errno", set_fault},
 		{"ignore", set_ignore},
 		{"kill_on", set_kill},
+		{"read_slice", set_slice_read},
 		{"unsupported", set_unsupported},
 		{"latency", set_latency},
 		{"version", set_version},

@@ -118,7 +118,8 @@ static bool is_to_be_held(const struct gp_task *t)
 
 static bool is_to_be_held_again(const struct gp_task *t)
 {
-	return wants_hold(t) && t->held && (t->hold_again || t->unsure) && !t->hold.in_flight;
+	return wants_hold(t) && t->held && (t->hold_again || t->unsure || !t->our_hold) &&
+	       !t->hold.in_flight;
 }
 
 /* Whether the device cannot hold this task and the rest of its gang before others are released. */

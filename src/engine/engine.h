@@ -183,7 +183,7 @@ struct gp_task_stats {
 	bool held;       /* as far as is known: observed where possible. False if `unsure` */
 	bool unsure;     /* the last hold or release failed: it may be held or not */
 	/* No hold or release is under way, unsure or waiting for its proof; a task that is not held
-	 * has no hold of this engine. */
+	 * has no hold of this engine, and a task that a user holds has one. */
 	bool settled;
 	bool refused;      /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */

@@ -187,6 +187,7 @@ void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns
  */
 void gp_engine_renew_undo(struct gp_engine *e);
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
 /* Drops the records of unmanaged tasks that are in their original state. */
 void gp_engine_drop_records(struct gp_engine *e);
 bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns);

@@ -39,6 +39,16 @@ static bool release_is_asked(const struct gp_engine *e, const struct gp_task *t)
 	       e->config.release_asked(e->config.arg, t->record_number);
 }
 
+void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t)
+{
+	if (!t->undo_kept)
+		return;
+	t->let_go |= release_is_asked(e, t);
+	t->undo_kept = false;
+	if (gp_engine_keep_record(e, t))
+		t->undo_kept = true; /* the old record stands */
+}
+
 static bool is_original(const struct gp_task *t)
 {
 	return !t->held && !t->our_hold && !t->unsure && !t->slice_us && !t->hold.in_flight &&

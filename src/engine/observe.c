@@ -118,12 +118,17 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 			 uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_SLICE;
+	bool was_in_flight = t->slice.in_flight;
 
 	if (settle(e, t, &t->slice, now_ns, o, o->under_way & GP_UNDER_WAY_SLICE, known,
 		   o->slice_us)) {
 		t->slice_us = t->slice.target;
 		e->stats.slices++;
-	} else if (known && o->slice_us != t->slice_us) {
+		return;
+	}
+	if (was_in_flight && !t->slice.in_flight)
+		gp_engine_renew_record(e, t); /* it may have a slice that proved wrong */
+	if (known && o->slice_us != t->slice_us) {
 		if (!t->slice.in_flight && t->touched)
 			note_undone(e, t, now_ns);
 		t->slice_us = o->slice_us;

@@ -304,7 +304,8 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held = t->held && !t->unsure,
 		.unsure = t->unsure,
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
-			   (t->held || !t->our_hold),
+			   (t->held ? t->our_hold || !(t->user_hold || t->gang_user_hold)
+				    : !t->our_hold),
 		.refused = t->refused,
 		.overruns = counters->overruns,
 		.slice_us = t->slice_us,

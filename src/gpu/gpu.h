@@ -177,6 +177,8 @@ struct gp_action {
 struct gp_undo {
 	uint64_t key;
 	pid_t pid;
+	/* What the back end recorded before proved wrong: this replaces the caller's own record. */
+	bool corrected;
 	uint64_t start_time;
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];

@@ -230,7 +230,10 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 	for (unsigned i = 0; i < holds->n && !r; i++) {
 		struct gp_hold *h = &holds->hold[i];
 
-		if (!h->attached || h->ref.device != device || (hold && h->held && !h->last.unsure))
+		/* Without a hold of its own this process would only repeat what the driver reads
+		 * back, and the task would run as soon as another process releases it. */
+		if (!h->attached || h->ref.device != device ||
+		    (hold && h->ours && h->held && !h->last.unsure))
 			continue;
 		h->asked_ns = at_ns;
 		action[n].handle = h->handle;
@@ -276,6 +279,7 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	if (h->status == -ESRCH && !hold)
 		h->status = 0;
 	if (!h->status) {
+		h->ours = hold;
 		if (hold && !h->since_ns)
 			h->since_ns = h->asked_ns + h->took_ns;
 		return 0;

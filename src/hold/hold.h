@@ -21,6 +21,7 @@ struct gp_hold {
 	/* `held` is what the device shows now. False: the last action is under way, has failed or
 	 * has not been proven yet, or this device does not show holds. */
 	bool confirmed;
+	bool ours;  /* this process held it, and has not released it */
 	bool asked; /* an action was requested and has not ended */
 	int status; /* result of the last action: 0 or -errno */
 	uint32_t driver_code;
@@ -44,10 +45,10 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 		   const struct gp_task_ref *ref, unsigned n, struct gp_error *err);
 
 /*
- * Holds the tasks that are not held, or releases all tasks: one call to each device, then waits
- * until the effect on every task was observed (or the driver's answer, on a device that does not
- * show holds: `confirmed` is false then). A release that fails is repeated for a few seconds.
- * Returns 0, or -errno of the first task that failed.
+ * Holds the tasks that this process does not hold yet, or releases all tasks: one call to each
+ * device, then waits until the effect on every task was observed (or the driver's answer, on a
+ * device that does not show holds: `confirmed` is false then). A release that fails is repeated for
+ * a few seconds. Returns 0, or -errno of the first task that failed.
  */
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);

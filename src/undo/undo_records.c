@@ -202,6 +202,23 @@ static unsigned slots_to_search(const struct gp_undo_file *file, unsigned set)
 
 /* Writing records. */
 
+/* Replaces the data of the caller's own record if they proved wrong. If the caller dies meanwhile,
+ * each word is the old or the new one. */
+static bool correct(struct gp_undo_file *file, struct gp_undo_slot *s, uint64_t state,
+		    const struct gp_undo_entry *was, const struct gp_undo_entry *mine)
+{
+	struct gp_undo_entry e = *was;
+
+	if (!mine->undo.corrected || !memcmp(&was->undo, &mine->undo, sizeof was->undo))
+		return true;
+	if (!begin_change(file, s, state, GP_UNDO_TAKING))
+		return false;
+	e.undo = mine->undo;
+	write_entry(s, &e);
+	end_change(file, s, was->release_asked ? GP_UNDO_ASKED : GP_UNDO_READY);
+	return true;
+}
+
 /* Makes the caller the owner of an existing record of the same task. Returns its slot, -EBUSY, or
  * NONE if there is none. */
 static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_undo_entry *mine)
@@ -217,7 +234,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 		if (!read_slot(s, &e, &state) || !is_task(&e, &mine->undo, mine->backend))
 			continue;
 		if (is_ours(file, &e))
-			return e.claimed ? -EBUSY : (int)slot;
+			return e.claimed || !correct(file, s, state, &e, mine) ? -EBUSY : (int)slot;
 		if (gp_undo_owner_can_run(&e) || !begin_change(file, s, state, GP_UNDO_TAKING))
 			return -EBUSY;
 		e.owner = mine->owner;

@@ -320,7 +320,7 @@ class Run:
         self.target = emulator.loads[0].pid
         self.service = emulator.loads[1].pid
         self.first = self.look()
-        self.slices = self.first.get('slices')
+        self.slices = self.all_slices()
         self.daemon = self.keeper = None
         self.applied = 0
         self.injected = False
@@ -340,6 +340,11 @@ class Run:
 
     def look(self):
         return self.emulator.look(self.target)
+
+    def all_slices(self):
+        """Of both programs; None on AMD GPUs, which have none."""
+        service = self.emulator.look(self.service)
+        return self.look()['slices'] + service['slices'] if 'slices' in service else None
 
     # The fault.
     def inject(self, phase):
@@ -520,10 +525,11 @@ class Run:
             for _ in range(int(patience())):
                 if Program(self, [KEEPER, '--once'], hostile=False).wait() == 0:
                     break
-        if self.look().get('slices') != self.slices:
+        if self.all_slices() != self.slices:
             Program(self, [KEEPER, '--once'], hostile=False).wait()
-            if self.look().get('slices') != self.slices:
-                self.stopped.append('the target: slices %s instead of %s' % (self.look()['slices'], self.slices))
+            if self.all_slices() != self.slices:
+                self.stopped.append('slices of target and service %s instead of %s' %
+                                    (self.all_slices(), self.slices))
         if not self.emulator.runs(self.target, BACK_S):
             self.stopped.append('the target: ' + self.describe())
             self.trace('LEFT STOPPED')
@@ -773,8 +779,7 @@ class Sampler:
             now = time.monotonic()
             self.gap_s, last = max(self.gap_s, now - last), now
             self.held += look['held'] > 0
-            if 'slices' in look:  # the report counts those of both programs
-                self.slices.update(look['slices'] + self.run.emulator.look(self.run.service)['slices'])
+            self.slices.update(self.run.all_slices() or ())  # the report counts those of both programs
             time.sleep(0.002)
 
     def end(self):

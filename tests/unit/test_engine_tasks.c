@@ -375,6 +375,26 @@ RIG_TEST(a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed)
 	assert_int_equal(r->gpu.nasked, 1);
 }
 
+RIG_TEST(a_hold_of_ones_own_is_made_although_the_task_looks_held)
+{
+	rig_add(r, GP_UNMANAGED);
+	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 10 * MS};
+	rig_start(r, &scripted);
+	rig_is(r, 0)->held = true; /* or so the driver says */
+	rig_run(r, 300 * MS);
+	assert_int_equal(r->gpu.nasked, 0);
+	assert_true(rig_task(r, 0).held);
+	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
+	assert_false(rig_task(r, 0).settled);
+	rig_run(r, 5 * MS);
+	assert_int_equal(r->gpu.nasked, 1);
+	assert_false(rig_task(r, 0).settled);
+	rig_run(r, 1 * S);
+	assert_int_equal(r->gpu.nasked, 1); /* once */
+	assert_true(rig_task(r, 0).settled);
+	assert_int_equal(rig_stats(r)->holds, 1);
+}
+
 TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 {
 	for (int fails = 0; fails < 2; fails++) {

@@ -74,7 +74,7 @@ TEST_WITH(a_record_is_there_until_it_is_dropped, set_up, tear_down)
 	gp_undo_close(NULL);
 }
 
-TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
+TEST_WITH(the_older_record_of_a_task_stays_unless_it_proved_wrong, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
 	struct gp_undo undo = record(5), newer = record(5);
@@ -86,6 +86,11 @@ TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
 	assert_int_equal(count_records(file), 1);
 	assert_true(gp_undo_get(file, (unsigned)slot, &e));
 	assert_true(is_whole(&e));
+	newer.corrected = true; /* the older one proved wrong */
+	assert_int_equal(gp_undo_put(file, "nvidia", &newer), slot);
+	assert_int_equal(count_records(file), 1);
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_memory_equal(e.undo.data, newer.data, sizeof newer.data);
 	/* A different back end, pid or start time means a different task. */
 	assert_true(gp_undo_put(file, "amd", &undo) != slot);
 	newer = undo;

@@ -290,11 +290,13 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 {
 	g->since_ns = was->since_ns;
 	g->slice_is_ours = was->slice_is_ours;
+	g->slice_corrected = was->slice_corrected;
 	if (was->slice_is_ours)
 		g->slice_found_us = was->slice_found_us;
 	g->mode_is_ours = was->mode_is_ours;
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;
+	g->contradicted = was->contradicted;
 	/* New channels are enabled, so the group does not count as disabled. */
 	g->disabled = was->disabled && g->nchannels <= was->nchannels;
 	g->unread = was->unread || g->nchannels != was->nchannels;
@@ -308,7 +310,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_client *c, str
 
 	now.seen = now.unread = true;
 	now.since_ns = gp_monotonic_ns();
-	now.slice_found_us = now.slice_us;
+	now.slice_found_us = gp_nv_own_slice(now.slice_us);
 	if (!is_new) {
 		keep_known(c, g, &now);
 		keep_changes(g, &now);

@@ -43,39 +43,64 @@ static uint32_t check_group(struct gp_nv_target *t, struct gp_nv_group *g)
 }
 
 /* Reads back the slice. RM returns the requested value, not the one that it has rounded. */
-static uint32_t read_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
+static bool read_slice(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	struct nva06c_timeslice p = {0};
 
 	if (gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 			  NVA06C_CTRL_CMD_GET_TIMESLICE, &p, sizeof p) ||
 	    !p.us)
+		return false;
+	g->slice_us = p.us > UINT32_MAX ? UINT32_MAX : (uint32_t)p.us;
+	return true;
+}
+
+/*
+ * Before the first change: the slice must be the one in the undo record, or -EAGAIN; the caller
+ * tries again with a new record. *has: the group has the new slice already. A call would change
+ * nothing then, or, if RM reads back a wrong value, something that could not be put back.
+ */
+static uint32_t check_original(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us,
+			       bool *has)
+{
+	uint32_t own_us;
+
+	if (g->slice_is_ours || !read_slice(t, g))
 		return NV_OK;
-	g->slice_us = (uint32_t)p.us;
-	return p.us == slice_us ? NV_OK : GP_RM_NO_EFFECT;
+	own_us = gp_nv_own_slice(g->slice_us);
+	*has = g->slice_us == slice_us;
+	if (own_us != g->slice_found_us) {
+		g->slice_found_us = own_us;
+		g->slice_corrected = true;
+		return GP_RM_ERRNO | EAGAIN;
+	}
+	return NV_OK;
 }
 
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
 {
 	struct nva06c_timeslice p = {.us = slice_us};
-	uint32_t status, effect;
+	uint32_t status = check_group(t, g);
+	bool has = false;
 
-	status = check_group(t, g);
-	if (status)
+	status = status ? status : check_original(t, g, slice_us, &has);
+	if (status || has)
 		return status;
 	g->slice_is_ours |= slice_us != g->slice_found_us; /* also if the call fails */
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 			       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
 	if (!status)
 		g->slice_us = slice_us;
-	effect = read_slice(t, g, slice_us);
-	status = status ? status : effect;
+	if (read_slice(t, g) && g->slice_us != slice_us && !status)
+		status = GP_RM_NO_EFFECT;
 	if (!status)
 		g->slice_is_ours = slice_us != g->slice_found_us;
+	if (status != GP_RM_NO_EFFECT)
+		return status;
 	/* The call changed nothing, or the values that RM reads back are wrong. The value that was
 	 * read before may be wrong then, too, and must not be set. */
-	else if (status == GP_RM_NO_EFFECT)
-		g->slice_found_us = GP_NV_SLICE_DEFAULT_US;
+	g->slice_found_us = GP_NV_SLICE_DEFAULT_US;
+	g->slice_corrected = true;
 	return status;
 }
 
@@ -194,7 +219,9 @@ void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
 		return;
 	/* If only a part was switched, the last change is not in force. */
 	g->disabled = first == last ? last : !g->asked_disable;
-	g->doubtful = g->unread = false;
+	g->contradicted &= g->disabled;
+	g->doubtful = g->contradicted;
+	g->unread = false;
 	if (g->asked_disable && !g->disabled)
 		give_up_hold(t, g);
 }
@@ -210,6 +237,7 @@ static void take_effect(struct gp_nv_group_ref *ref, bool disable)
 	int is = -ENOTSUP;
 
 	g->asked_disable = disable;
+	g->contradicted = false;
 	if (ref->status) {
 		g->doubtful = true;
 		gp_nv_read_back(ref->target, g);
@@ -226,6 +254,8 @@ static void take_effect(struct gp_nv_group_ref *ref, bool disable)
 	ref->status = GP_RM_NO_EFFECT;
 	if (disable)
 		give_up_hold(ref->target, g);
+	else
+		g->contradicted = g->doubtful = true; /* which of the two is true is not known */
 }
 
 void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)

@@ -76,7 +76,7 @@ struct gp_nv_task {
 	unsigned holds_queued, slices_queued;
 	int32_t hold_failed, slice_failed;
 	uint32_t hold_code, slice_code;
-	bool no_effect; /* the last hold or release was accepted and changed nothing */
+	bool no_effect; /* the last hold or release was accepted, and the old state read back */
 	struct gp_undo undo;
 
 	/* Written by the sampler. */

@@ -36,11 +36,13 @@ void gp_nv_undo_record(const struct gp_nv_target *t, uint32_t gpu_id, struct gp_
 		sizeof((struct record *)0)->group / sizeof *((struct record *)0)->group;
 	struct record r = {.gpu_id = gpu_id};
 
+	undo->corrected = false;
 	for (unsigned i = 0; i < t->ngroups; i++) {
 		const struct gp_nv_group *g = &t->group[i];
 
 		if (!g->compute || g->gpu_id != gpu_id)
 			continue;
+		undo->corrected |= g->slice_corrected;
 		if (!r.n)
 			r.slice_us = g->slice_found_us;
 		if (r.n == max)

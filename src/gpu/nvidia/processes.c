@@ -445,10 +445,12 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 			    c->tsg_id != g->tsg_id)
 				continue;
 			c->slice_found_us = g->slice_found_us;
+			c->slice_corrected = g->slice_corrected;
 			c->slice_is_ours = g->slice_is_ours;
 			c->mode_is_ours = g->mode_is_ours;
 			c->disabled = g->disabled;
 			c->doubtful = g->doubtful;
+			c->contradicted = g->contradicted;
 		}
 }
 

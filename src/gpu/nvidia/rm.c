@@ -167,7 +167,7 @@ const char *gp_rm_status_name(uint32_t status)
 	if (status & GP_RM_ERRNO)
 		return gp_error_name(-(int)(status & ~GP_RM_ERRNO));
 	if (status == GP_RM_NO_EFFECT)
-		return "the driver accepted the call and changed nothing";
+		return "the driver accepted the call, but reads back the old state";
 	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (codes[i].status == status)
 			return codes[i].name;

@@ -227,6 +227,20 @@ static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, 
 			gp_nv_switch(&ref[k], 1, false);
 }
 
+/* The log says if the program's own slice, which is restored later, is not known. */
+static uint32_t set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
+{
+	bool was_ours = g->slice_is_ours, was_corrected = g->slice_corrected;
+	uint32_t read_us = g->slice_us, status = gp_nv_set_slice(t, g, slice_us);
+	bool was_tiny = !status && !was_ours && g->slice_us != read_us &&
+			gp_nv_own_slice(read_us) != read_us;
+
+	if (was_tiny || (status == GP_RM_NO_EFFECT && !was_corrected))
+		gp_log(GP_LOG_WARN, "slice.unknown", "pid=%d set_us=%u read_us=%u assumed_us=%u",
+		       t->pid, slice_us, was_tiny ? read_us : g->slice_us, g->slice_found_us);
+	return status;
+}
+
 static void set_each(struct gp_nv_gpu *d, struct action *a)
 {
 	struct gp_nv_target *t = &a->process->target;
@@ -240,7 +254,7 @@ static void set_each(struct gp_nv_gpu *d, struct action *a)
 			continue;
 		any = true;
 		status = a->request.kind == GP_NV_MODE ? gp_nv_set_mode(t, g, a->request.value)
-						       : gp_nv_set_slice(t, g, slice_us);
+						       : set_slice(t, g, slice_us);
 		if (status)
 			a->status = status;
 	}
@@ -328,7 +342,7 @@ static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t 
 		if (!gp_nv_is_of_task(d, p, g, queue))
 			continue;
 		gp_nv_switch(&ref, 1, false); /* also a group that got channels while it was held */
-		if (g->slice_us != g->slice_found_us)
+		if (g->slice_is_ours)
 			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
 		if (!status && g->mode_is_ours)
 			status = gp_nv_set_mode(&p->target, g, GP_NV_CILP); /* CUDA's default */

@@ -60,9 +60,11 @@ struct gp_nv_group {
 	bool disabled;      /* off the hardware, whoever did it: as set, or as read back */
 	bool asked_disable; /* the last change was a hold, not a release */
 	bool doubtful;      /* `disabled` is not known: a change failed, or RM contradicts it */
+	bool contradicted;  /* RM accepted a release, and reads back that it is disabled */
 	bool unread;        /* found, and its state has not been read back */
 	uint64_t since_ns;  /* when it was found first */
-	uint32_t slice_found_us; /* at the last rescan before gpreempt changed it */
+	uint32_t slice_found_us; /* its own: at the last rescan before gpreempt changed it */
+	bool slice_corrected;    /* slice_found_us changed after it was recorded */
 	uint32_t slice_us;       /* at the last rescan, or as set since */
 	bool slice_is_ours;      /* this process changed the slice */
 	bool mode_is_ours;       /* this process changed the preemption mode */
@@ -167,10 +169,19 @@ bool gp_nv_is_doubtful(const struct gp_nv_target *t);
 
 /* Changes. The caller calls these functions between borrow and give back. */
 
-/* Each returns an RM status. A new slice is read back: GP_RM_NO_EFFECT if it is another. */
+/* Each returns an RM status. A new slice is read back: GP_RM_NO_EFFECT if it is another. A group
+ * that has the slice already is not changed. */
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us);
 uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned mode);
 uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level);
+
+/* The slice of a group before gpreempt changed it, by what RM reads back. Only schedulers set a
+ * tiny slice: one has left it behind, or the value is wrong. Then the program's own is taken to be
+ * CUDA's default. */
+static inline uint32_t gp_nv_own_slice(uint32_t read_us)
+{
+	return read_us <= GP_TINY_SLICE_US ? GP_NV_SLICE_DEFAULT_US : read_us;
+}
 
 /* A group and its process. */
 struct gp_nv_group_ref {
