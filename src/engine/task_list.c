@@ -305,6 +305,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.unsure = t->unsure,
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
 			   (t->held || !t->our_hold),
+		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,
 		.slice_us = t->slice_us,
