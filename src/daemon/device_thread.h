@@ -53,9 +53,10 @@ struct gp_answer {
 /* An event of the engine, with what is known about its task. */
 struct gp_device_event {
 	struct gp_event event;
-	uint8_t held_by; /* HELD: GP_HELD_BY_* */
-	bool resumed;    /* RELEASED: the undo records show that a user's hold has ended */
-	pid_t pid;       /* TASK_IN; likewise the next four */
+	uint8_t held_by;            /* HELD: GP_HELD_BY_* */
+	struct gp_eviction evicted; /* EVICTED */
+	bool resumed; /* RELEASED: the undo records show that a user's hold has ended */
+	pid_t pid;    /* TASK_IN; likewise the next four */
 	uint64_t start_time;
 	uint64_t key;
 	uint32_t seen_flags;

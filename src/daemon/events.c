@@ -48,7 +48,7 @@ void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_ob
 /* The first topics have the order of the engine's events. */
 _Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
 		       (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
-		       (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
+		       (int)GP_TOPIC_RESTORED == (int)GP_EVENT_RESTORED,
 	       "the order of topics and events differs");
 
 static void add_details(struct json_object *event, const struct gp_device_event *device_event)
@@ -63,6 +63,11 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 		break;
 	case GP_EVENT_HELD:
 		json_object_object_add(event, "by", gp_holders_to_json(device_event->held_by));
+		break;
+	case GP_EVENT_EVICTED:
+		json_object_object_add(
+			event, "evicted_by",
+			json_object_new_string(gp_evicted_by(&device_event->evicted)));
 		break;
 	case GP_EVENT_POLICY:
 		json_object_object_add(event, "policy", json_object_new_string(device_event->text));

@@ -8,9 +8,36 @@
 #include "base/log.h"
 #include "daemon/control.h"
 #include "rpc/params.h"
+#include "task/json/task_json.h"
+
+static const struct gp_task_stats *find_stats(const struct gp_control *c,
+					      const struct gp_proc_task *task)
+{
+	const struct gp_snapshot *s = gp_device_thread_snapshot(c->thread[task->device]);
+
+	for (unsigned i = 0; i < s->ntasks; i++)
+		if (s->task[i].id == task->id)
+			return &s->task[i];
+	return NULL;
+}
+
+/* Of the tasks of a process, a reset first. */
+static struct gp_eviction find_eviction(const struct gp_control *c, const struct gp_proc *proc)
+{
+	struct gp_eviction found = {0};
+
+	for (unsigned i = 0; proc && i < proc->ntasks && !found.by_reset; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		if (t && t->evicted.ns && (!found.ns || t->evicted.by_reset))
+			found = t->evicted;
+	}
+	return found;
+}
 
 static void finish(struct gp_gather *g)
 {
+	struct gp_eviction evicted;
 	struct json_object *result;
 
 	if (g->status && (g->status != -ESRCH || !g->done)) {
@@ -19,6 +46,9 @@ static void finish(struct gp_gather *g)
 	}
 	result = gp_json_begin();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	evicted =
+		find_eviction(g->control, gp_procs_find(&g->control->procs, g->pid, g->start_time));
+	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
 }
 
@@ -133,6 +163,8 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
+	g->pid = proc->pid;
+	g->start_time = proc->start_time;
 	proc->held_by = GP_NO_UID;
 	if (gp_method_may_log(c, call))
 		gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
@@ -142,22 +174,12 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	return 0;
 }
 
-static const struct gp_task_stats *find_stats(const struct gp_snapshot *s, uint64_t task)
-{
-	for (unsigned i = 0; i < s->ntasks; i++)
-		if (s->task[i].id == task)
-			return &s->task[i];
-	return NULL;
-}
-
 /* Whether a task of the process may be held although nothing wants it: an earlier release has
  * failed or is not complete. */
 static bool is_being_released(const struct gp_control *c, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
-		const struct gp_task_stats *t =
-			find_stats(gp_device_thread_snapshot(c->thread[proc->task[i].device]),
-				   proc->task[i].id);
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
 
 		if (t && !t->settled && !t->held_by)
 			return true;

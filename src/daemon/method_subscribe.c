@@ -7,8 +7,9 @@
 #include "rpc/params.h"
 
 const char *const gp_topic_names[GP_TOPICS] = {
-	"task_in", "task_out", "held",     "released", "policy", "ejected", "action_failed",
-	"undone",  "refused",  "admitted", "limit",    "attr",   "config",  "keeper",
+	"task_in",       "task_out", "held",    "released", "policy",  "ejected",
+	"action_failed", "undone",   "refused", "admitted", "evicted", "restored",
+	"limit",         "attr",     "config",  "keeper",
 };
 
 static int read_topic(struct json_object *item, uint64_t *bits, struct gp_error *err)

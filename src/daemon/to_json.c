@@ -137,6 +137,7 @@ static struct gp_task_condition prevailing(const struct gp_task_stats *t, const 
 {
 	struct gp_task_condition c = {.held = t->held,
 				      .held_by = t->held_by,
+				      .evicted = t->evicted.ns,
 				      .known = t->known,
 				      .active = t->active,
 				      .running = t->running};
@@ -184,6 +185,7 @@ struct json_object *gp_render_task(struct gp_control *c, unsigned device,
 		.state = gp_task_state(&condition),
 		.held_by_known = true,
 		.held_by = condition.held_by,
+		.evicted = t->evicted,
 		.refused = t->refused,
 		.slice_min_us = t->slice_us,
 		.slice_max_us = t->slice_us,

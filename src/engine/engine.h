@@ -35,6 +35,8 @@ enum gp_event_kind {
 	GP_EVENT_UNDONE,
 	GP_EVENT_REFUSED,  /* the policy cannot guarantee what the task requests */
 	GP_EVENT_ADMITTED, /* the policy can guarantee it now */
+	GP_EVENT_EVICTED,  /* by the driver itself, or by a reset of the device */
+	GP_EVENT_RESTORED, /* by the driver */
 };
 
 struct gp_event {
@@ -185,7 +187,8 @@ struct gp_task_stats {
 	/* No hold or release is under way, unsure or waiting for its proof; a task that is not held
 	 * has no hold of this engine, and a task that a user holds has one. */
 	bool settled;
-	bool refused;      /* the policy cannot guarantee what the task requests */
+	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
+	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */
 	uint32_t slice_us;
 	uint64_t held_ns; /* time held by the policy */

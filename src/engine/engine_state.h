@@ -51,7 +51,8 @@ struct gp_task {
 	/* As observed: the last hold or release failed, and it may be held or not. It is requested
 	 * again, whatever `held` says. */
 	bool unsure;
-	bool unproven; /* as observed: the driver confirmed it, activity has not yet */
+	struct gp_eviction evicted; /* as observed */
+	bool unproven;              /* as observed: the driver confirmed it, activity has not yet */
 	/* The last hold or release is not counted and announced yet: it is unproven. It is, with
 	 * the time that it took, when it is proven. If another one follows first, it is unless an
 	 * earlier one was disproved. */

@@ -114,6 +114,18 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
+static void note_eviction(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
+			  uint64_t now_ns)
+{
+	struct gp_eviction was = t->evicted;
+
+	t->evicted = (struct gp_eviction){o->evicted_ns, o->evicted_by_reset};
+	if (t->evicted.ns && (!was.ns || was.by_reset != t->evicted.by_reset))
+		gp_engine_emit(e, now_ns, GP_EVENT_EVICTED, t->id, 0, 0);
+	else if (was.ns && !t->evicted.ns && !o->eviction_lost)
+		gp_engine_emit(e, now_ns, GP_EVENT_RESTORED, t->id, 0, 0);
+}
+
 static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			 uint64_t now_ns)
 {
@@ -297,6 +309,7 @@ static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 	if (!blind) {
 		settle_hold(e, t, o, now_ns);
 		settle_slice(e, t, o, now_ns);
+		note_eviction(e, t, o, now_ns);
 	}
 	gp_engine_fill_view(t, v, o);
 	apply_mark(e, t, v);

@@ -306,6 +306,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
 			   (t->held ? t->our_hold || !(t->user_hold || t->gang_user_hold)
 				    : !t->our_hold),
+		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,
 		.slice_us = t->slice_us,

@@ -136,7 +136,8 @@ struct gp_observation {
 	 * or, after a reset of the device, until the process ends. */
 	uint64_t evicted_ns; /* for how long; 0 = not known to be evicted */
 	bool evicted_by_reset;
-	uint8_t under_way; /* GP_UNDER_WAY_*: a hold or release, a slice */
+	bool eviction_lost; /* it was evicted; whether it still is, is not known any more */
+	uint8_t under_way;  /* GP_UNDER_WAY_*: a hold or release, a slice */
 	/* Result of the last action that was under way: 0 or -errno. -EREMOTEIO: the driver
 	 * confirmed a hold, but the task went on working. */
 	int32_t failed;

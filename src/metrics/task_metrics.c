@@ -10,6 +10,7 @@ static enum gp_task_state state_of(const struct gp_task_stats *t)
 {
 	const struct gp_task_condition condition = {.held = t->held,
 						    .held_by = t->held_by,
+						    .evicted = t->evicted.ns,
 						    .known = t->known,
 						    .active = t->active,
 						    .running = t->running};

@@ -27,6 +27,8 @@ enum gp_task_state gp_task_state(const struct gp_task_condition *c)
 {
 	if (c->held)
 		return c->held_by & GP_HELD_BY_USER ? GP_TASK_SUSPENDED : GP_TASK_HELD;
+	if (c->evicted)
+		return GP_TASK_EVICTED;
 	if (!(c->known & GP_KNOWN_ACTIVE))
 		return GP_TASK_UNKNOWN;
 	if (!c->active)
@@ -42,7 +44,7 @@ const char *gp_task_state_name(enum gp_task_state state)
 		[GP_TASK_RUNNING] = "running", [GP_TASK_WAITING] = "waiting",
 		[GP_TASK_IDLE] = "idle",       [GP_TASK_ACTIVE] = "active",
 		[GP_TASK_HELD] = "held",       [GP_TASK_SUSPENDED] = "suspended",
-		[GP_TASK_UNKNOWN] = "unknown",
+		[GP_TASK_EVICTED] = "evicted", [GP_TASK_UNKNOWN] = "unknown",
 	};
 
 	return names[state < GP_TASK_STATES ? state : GP_TASK_UNKNOWN];

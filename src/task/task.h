@@ -52,6 +52,7 @@ enum gp_task_state {
 	GP_TASK_ACTIVE,    /* has work; the driver does not tell whether it is on the hardware */
 	GP_TASK_HELD,      /* held by a policy, or by an unknown process */
 	GP_TASK_SUSPENDED, /* held by a user */
+	GP_TASK_EVICTED,   /* not held; the driver itself keeps it off the hardware */
 	GP_TASK_UNKNOWN,
 	GP_TASK_STATES,
 };
@@ -60,8 +61,16 @@ enum gp_task_state {
 struct gp_task_condition {
 	bool held;
 	uint8_t held_by; /* GP_HELD_BY_*; 0 where that is not known */
+	bool evicted;    /* known to be evicted */
 	uint32_t known;  /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: which of the next hold something */
 	bool active, running;
+};
+
+/* The driver itself keeps a task off the device: until it restores the task or, after a reset of
+ * the device, until the process ends. */
+struct gp_eviction {
+	uint64_t ns; /* for how long; 0 = not known to be evicted */
+	bool by_reset;
 };
 
 enum gp_task_state gp_task_state(const struct gp_task_condition *condition);

@@ -447,6 +447,7 @@ AMD_TEST(after_lost_events_nothing_is_claimed)
 		disturb_at_once(w, many);
 	assert_true(kfd_emu_count(&w->emu, "smi_dropped"));
 	TEST_WAIT(!aw_look(w, handle).evicted_ns);
+	assert_true(aw_look(w, handle).eviction_lost);
 	assert_int_equal(aw_sum(w, load->pid, "evicted"), 1);
 	aw_disturb(w, "restore %d", load->pid);
 }

@@ -80,7 +80,7 @@ TEST(all_states_are_known_by_their_words)
 		[GP_TASK_RUNNING] = "running", [GP_TASK_ACTIVE] = "active",
 		[GP_TASK_WAITING] = "waiting", [GP_TASK_HELD] = "held",
 		[GP_TASK_IDLE] = "idle",       [GP_TASK_SUSPENDED] = "suspended",
-		[GP_TASK_UNKNOWN] = "unknown",
+		[GP_TASK_EVICTED] = "evicted", [GP_TASK_UNKNOWN] = "unknown",
 	};
 	char text[128];
 

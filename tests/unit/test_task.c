@@ -32,6 +32,8 @@ TEST(the_state_follows_from_what_is_known)
 		{{.held = true, .held_by = GP_HELD_BY_POLICY, .known = GP_KNOWN_ACTIVE}, "held"},
 		{{.held = true, .held_by = GP_HELD_BY_POLICY | GP_HELD_BY_USER}, "suspended"},
 		{{.held_by = GP_HELD_BY_USER, .known = GP_KNOWN_ACTIVE}, "idle"},
+		{{.evicted = true, .known = GP_KNOWN_ACTIVE, .active = true}, "evicted"},
+		{{.evicted = true, .held = true, .held_by = GP_HELD_BY_USER}, "suspended"},
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/lib/fields.h"
 
+#include <string.h>
+
 #include "cli/cli.h"
 
 struct json_object *gp_field(struct json_object *object, const char *key)
@@ -145,4 +147,28 @@ void gp_print_json_once(struct json_object *object)
 {
 	gp_print_json(object);
 	json_object_put(object);
+}
+
+struct gp_eviction gp_field_eviction(struct json_object *o)
+{
+	const char *by = gp_field_text(o, "evicted_by");
+
+	return (struct gp_eviction){gp_field_number_or(o, "evicted_ns", 0),
+				    by && !strcmp(by, "reset")};
+}
+
+void gp_field_put_eviction(struct json_object *o, const struct gp_eviction *evicted)
+{
+	if (evicted->ns)
+		gp_field_put_us(o, evicted->by_reset ? "reset_us" : "evicted_us", evicted->ns);
+}
+
+void gp_print_eviction(const struct gp_eviction *evicted)
+{
+	if (evicted->ns)
+		printf("; evicted by %s %s ago: it runs %s",
+		       evicted->by_reset ? "a GPU reset" : "the driver",
+		       gp_cli_duration(evicted->ns).text,
+		       evicted->by_reset ? "only after a restart of the program"
+					 : "when the driver restores it");
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "task/task.h"
+
 /* Borrowed; NULL: absent. `object` may be NULL. */
 struct json_object *gp_field(struct json_object *object, const char *key);
 
@@ -36,6 +38,13 @@ void gp_field_put_text(struct json_object *object, const char *key, const char *
 void gp_field_put_bool(struct json_object *object, const char *key, bool value);
 void gp_field_put_decimal(struct json_object *object, const char *key, double value, int digits);
 void gp_field_put_us(struct json_object *object, const char *key, uint64_t ns); /* 1 decimal */
+
+/* From a task or an answer of the daemon. */
+struct gp_eviction gp_field_eviction(struct json_object *object);
+/* Adds `evicted_us` or `reset_us`, if the task is known to be evicted. */
+void gp_field_put_eviction(struct json_object *object, const struct gp_eviction *evicted);
+/* "; evicted by the driver 2 s ago: ...", or nothing. */
+void gp_print_eviction(const struct gp_eviction *evicted);
 
 /* Adds an empty array or object, and returns it, borrowed. */
 struct json_object *gp_field_put_list(struct json_object *object, const char *key);

@@ -119,6 +119,7 @@ static enum gp_task_state state_of(const struct row *row, bool queue_held, pid_t
 	bool held_known = o->known & GP_KNOWN_HELD && s->ticks;
 	struct gp_task_condition c = {
 		.held = held_known ? 2 * s->held_ticks > s->ticks : queue_held,
+		.evicted = o->evicted_ns,
 		.known = o->known,
 		.active = 2 * s->active_ticks > s->ticks,
 		.running = 2 * s->running_ticks > s->active_ticks,
@@ -144,6 +145,7 @@ static struct json_object *row_to_json(const struct row *row, const struct gp_un
 		.shared = seen->flags & GP_SEEN_SHARED,
 		.memory = seen->memory,
 		.run_source = share->known ? share->source : (uint8_t)GP_RUN_UNKNOWN,
+		.evicted = {share->last.evicted_ns, share->last.evicted_by_reset},
 		.scheduled = share->last.scheduled,
 	};
 	struct gp_undo_entry e;

@@ -197,6 +197,7 @@ static const struct {
 	[GP_TASK_WAITING] = {"◇", "~", GP_STYLE_WAITING},
 	[GP_TASK_HELD] = {"▪", "=", GP_STYLE_HELD},
 	[GP_TASK_SUSPENDED] = {"■", "#", GP_STYLE_SUSPENDED},
+	[GP_TASK_EVICTED] = {"□", "x", GP_STYLE_SUSPENDED},
 	[GP_TASK_IDLE] = {"·", ".", GP_STYLE_FAINT},
 	[GP_TASK_UNKNOWN] = {" ", " ", GP_STYLE_FAINT},
 };
@@ -463,6 +464,7 @@ static void paint_help(struct gp_cells *cells)
 		{"running", "is on the GPU. active: running or waiting, the GPU cannot tell"},
 		{"waiting", "has work and waits for its turn. held: the policy holds it"},
 		{"suspended", "held by a user: r or gpreempt resume releases it"},
+		{"evicted", "the driver keeps it off the GPU: no memory, or a reset"},
 	};
 	unsigned n = sizeof line / sizeof line[0];
 

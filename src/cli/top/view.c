@@ -138,8 +138,9 @@ static int compare_u64(uint64_t a, uint64_t b)
 
 /* The order of states: running tasks first, unknown ones last. */
 static const unsigned state_order[] = {
-	[GP_TASK_RUNNING] = 0, [GP_TASK_ACTIVE] = 1,    [GP_TASK_WAITING] = 2, [GP_TASK_HELD] = 3,
-	[GP_TASK_IDLE] = 5,    [GP_TASK_SUSPENDED] = 4, [GP_TASK_UNKNOWN] = 6,
+	[GP_TASK_RUNNING] = 0, [GP_TASK_ACTIVE] = 1,  [GP_TASK_WAITING] = 2,
+	[GP_TASK_HELD] = 3,    [GP_TASK_IDLE] = 6,    [GP_TASK_SUSPENDED] = 4,
+	[GP_TASK_EVICTED] = 5, [GP_TASK_UNKNOWN] = 7,
 };
 
 /* Negative: `s` comes before `t`. Larger numbers come first, unknown ones last. */

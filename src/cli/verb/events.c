@@ -12,8 +12,9 @@
 #include "cli/lib/stop.h"
 
 static const char *const kinds[] = {
-	"task_in", "task_out", "held",     "released", "policy", "ejected", "action_failed",
-	"undone",  "refused",  "admitted", "limit",    "attr",   "config",  "keeper",
+	"task_in",       "task_out", "held",    "released", "policy",  "ejected",
+	"action_failed", "undone",   "refused", "admitted", "evicted", "restored",
+	"limit",         "attr",     "config",  "keeper",
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 

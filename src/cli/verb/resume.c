@@ -90,28 +90,31 @@ static void note_done(struct outcome *o, pid_t pid)
 }
 
 static void print_released(const struct outcome *o, pid_t pid, const char *name,
-			   const struct owner *owner)
+			   const struct owner *owner, const struct gp_eviction *evicted)
 {
 	if (!owner)
-		printf("released %d (%s)\n", pid, name);
+		printf("released %d (%s)", pid, name);
 	else if (owner->state == GP_OWNER_ENDED)
-		printf("released %d (%s), left held by process %d, which has ended\n", pid, name,
+		printf("released %d (%s), left held by process %d, which has ended", pid, name,
 		       owner->pid);
 	else if (owner->state != GP_OWNER_RUNS)
 		printf("released %d (%s), which %d (%s) held; that process %s, and its undo record "
-		       "stays\n",
+		       "stays",
 		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
 	else if (owner->pid == o->daemon)
-		printf("released %d (%s); %s (%d) schedules it again if it has a class\n", pid,
-		       name, owner->name, owner->pid);
+		printf("released %d (%s); %s (%d) schedules it again if it has a class", pid, name,
+		       owner->name, owner->pid);
 	else
-		printf("released %d (%s), which %d (%s) held\n", pid, name, owner->pid,
-		       owner->name);
+		printf("released %d (%s), which %d (%s) held", pid, name, owner->pid, owner->name);
+	gp_print_eviction(evicted);
+	putchar('\n');
 }
 
-/* `owner` NULL: the process that held it is not known. */
-static void note_released(struct outcome *o, pid_t pid, const struct owner *owner)
+/* `owner` NULL: the process that held it is not known. `answer`: of the daemon, or NULL. */
+static void note_released(struct outcome *o, pid_t pid, const struct owner *owner,
+			  struct json_object *answer)
 {
+	struct gp_eviction evicted = gp_field_eviction(answer);
 	struct json_object *process;
 	char name[32];
 
@@ -121,13 +124,14 @@ static void note_released(struct outcome *o, pid_t pid, const struct owner *owne
 	gp_process_name(pid, name, sizeof name);
 	o->released++;
 	if (!env.json) {
-		print_released(o, pid, name, owner);
+		print_released(o, pid, name, owner, &evicted);
 		return;
 	}
 	process = gp_list_object(o->list);
 	gp_field_put(process, "pid", (uint64_t)pid);
 	gp_field_put_text(process, "name", name);
 	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
+	gp_field_put_eviction(process, &evicted);
 }
 
 static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
@@ -192,16 +196,17 @@ static struct json_object *ask_tasks(struct gp_client *client)
 	return r ? NULL : tasks;
 }
 
-static bool is_still_held(struct json_object *tasks, struct json_object *task)
+/* The same task in a later list; NULL: it is gone. */
+static struct json_object *find_again(struct json_object *tasks, struct json_object *task)
 {
 	for (size_t i = 0; i < json_object_array_length(tasks); i++) {
 		struct json_object *t = json_object_array_get_idx(tasks, i);
 
 		if (gp_field_number_or(t, "task", 0) == gp_field_number_or(task, "task", 0) &&
 		    gp_field_number_or(t, "device", 0) == gp_field_number_or(task, "device", 0))
-			return is_held_by_user(t);
+			return t;
 	}
-	return false;
+	return NULL;
 }
 
 /* Tasks of other users may stay held: only root and the group gpreempt release them. */
@@ -214,14 +219,15 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 	unsigned others = 0;
 
 	for (size_t i = 0; before && after && i < json_object_array_length(before); i++) {
-		struct json_object *t = json_object_array_get_idx(before, i);
+		struct json_object *t = json_object_array_get_idx(before, i), *now;
 
 		if (!is_held_by_user(t))
 			continue;
-		if (is_still_held(after, t))
+		now = find_again(after, t);
+		if (now && is_held_by_user(now))
 			others++;
 		else
-			note_released(o, (pid_t)gp_field_number_or(t, "pid", 0), daemon);
+			note_released(o, (pid_t)gp_field_number_or(t, "pid", 0), daemon, now);
 	}
 	json_object_put(before);
 	json_object_put(after);
@@ -256,10 +262,12 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 	o->answer = calloc(env.targets.n, sizeof *o->answer);
 	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
 		pid_t pid = env.targets.pid[i];
-		int code = gp_ask_about(client, "release", pid, NULL, NULL, &o->answer[i]);
+		struct json_object *answer = NULL;
+		int code = gp_ask_about(client, "release", pid, NULL, &answer, &o->answer[i]);
 
 		if (!code && is_held(tasks, pid))
-			note_released(o, pid, daemon);
+			note_released(o, pid, daemon, answer);
+		json_object_put(answer);
 		if (code == -EPERM || code == -EACCES)
 			note_failed(o, pid, &o->answer[i]);
 		if (code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO)
@@ -418,7 +426,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	if (r)
 		o->stale++;
 	else
-		note_released(o, e->undo.pid, e->owner ? &ended : NULL);
+		note_released(o, e->undo.pid, e->owner ? &ended : NULL, NULL);
 }
 
 /* A record of a living owner that was asked to release the task. */
@@ -473,7 +481,7 @@ static void take(const struct gp_undo_file *file, struct asked *a, struct outcom
 	if (r == -ESRCH) {
 		o->stale++;
 	} else if (!r) {
-		note_released(o, pid, &a->owner);
+		note_released(o, pid, &a->owner, NULL);
 	} else {
 		gp_fail(&all, r,
 			"process %d (%s) may still be held by process %d (%s), which %s; run kill "
@@ -495,7 +503,7 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct outcome *o
 	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
 		replay(file, a->slot, &e, o);
 	else if (gp_record_process_lives(&a->entry))
-		note_released(o, a->entry.undo.pid, &a->owner);
+		note_released(o, a->entry.undo.pid, &a->owner, NULL);
 	else
 		o->stale++;
 }
@@ -573,7 +581,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 	if (r < 0) {
 		note_failed(o, pid, &err);
 	} else if (changed) {
-		note_released(o, pid, NULL);
+		note_released(o, pid, NULL, NULL);
 	} else {
 		o->unchanged++;
 		note_done(o, pid);

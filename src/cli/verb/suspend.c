@@ -72,12 +72,11 @@ struct event {
 	enum event_kind kind;
 	pid_t pid;
 	const char *name;
-	int device;              /* -1: on all devices, held by the daemon */
-	const char *device_name; /* NULL with device -1 */
-	uint64_t ns;             /* see the kind */
-	unsigned again;          /* how often the task had to be held again */
-	uint64_t evicted_ns;     /* RELEASED: how long the driver has kept it off; 0 = not known */
-	bool evicted_by_reset;
+	int device;                 /* -1: on all devices, held by the daemon */
+	const char *device_name;    /* NULL with device -1 */
+	uint64_t ns;                /* see the kind */
+	unsigned again;             /* how often the task had to be held again */
+	struct gp_eviction evicted; /* RELEASED */
 };
 
 static void print_event_json(const struct event *e)
@@ -92,8 +91,8 @@ static void print_event_json(const struct event *e)
 		gp_field_put(o, "device", (uint64_t)e->device);
 	gp_field_put_us(o, e->kind == BEGAN ? "took_us" : "held_us", e->ns);
 	gp_field_put_known(o, "again", e->again);
-	if (e->kind == RELEASED && e->evicted_ns)
-		gp_field_put_us(o, e->evicted_by_reset ? "reset_us" : "evicted_us", e->evicted_ns);
+	if (e->kind == RELEASED)
+		gp_field_put_eviction(o, &e->evicted);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -135,12 +134,7 @@ static void print_event_text(const struct event *e)
 		printf("released %s after %s", task, time.text);
 		if (e->again)
 			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
-		if (e->evicted_ns)
-			printf("; evicted by %s %s ago: it runs %s",
-			       e->evicted_by_reset ? "a GPU reset" : "the driver",
-			       gp_cli_duration(e->evicted_ns).text,
-			       e->evicted_by_reset ? "only after a restart of the program"
-						   : "when the driver restores it");
+		gp_print_eviction(&e->evicted);
 		break;
 	}
 	putchar('\n');
@@ -157,8 +151,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.device_name = h->ref.gpu->info.name,
 		.ns = ns,
 		.again = h->again,
-		.evicted_ns = h->last.evicted_ns,
-		.evicted_by_reset = h->last.evicted_by_reset,
+		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);
@@ -276,13 +269,16 @@ struct held {
 	uint64_t since_ns;
 };
 
-static void print_daemon_event(const struct held *h, unsigned i, enum event_kind kind, uint64_t ns)
+/* `answer` of the daemon, or NULL. */
+static void print_daemon_event(const struct held *h, unsigned i, enum event_kind kind, uint64_t ns,
+			       struct json_object *answer)
 {
 	const struct event event = {.kind = kind,
 				    .pid = env.targets.pid[i],
 				    .name = h->name[i],
 				    .device = -1,
-				    .ns = ns};
+				    .ns = ns,
+				    .evicted = gp_field_eviction(answer)};
 
 	(env.json ? print_event_json : print_event_text)(&event);
 }
@@ -305,7 +301,7 @@ static int hold_all(struct gp_client *client, struct held *h, struct gp_error *e
 		if (!r && !gp_field_number_or(answer, "tasks", 1))
 			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
 		if (!r)
-			print_daemon_event(h, h->n, BEGAN, gp_monotonic_ns() - asked_ns);
+			print_daemon_event(h, h->n, BEGAN, gp_monotonic_ns() - asked_ns, answer);
 		json_object_put(answer);
 	}
 	return r;
@@ -334,15 +330,15 @@ static void ask_release(struct gp_client *client, const struct held *h, unsigned
 			: gp_ask_about(client, "release", env.targets.pid[i], NULL, &answer, &err);
 
 	if (r == -ESRCH) {
-		print_daemon_event(h, i, ENDED, held_ns);
+		print_daemon_event(h, i, ENDED, held_ns, NULL);
 	} else if (r) {
 		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
 				env.targets.pid[i], env.targets.pid[i]);
 		*exit = gp_cli_fail(&err);
 	} else if (gp_field_number_or(answer, "tasks", 1)) {
-		print_daemon_event(h, i, RELEASED, held_ns);
+		print_daemon_event(h, i, RELEASED, held_ns, answer);
 	} else {
-		print_daemon_event(h, i, RESUMED, held_ns);
+		print_daemon_event(h, i, RESUMED, held_ns, answer);
 	}
 	json_object_put(answer);
 }

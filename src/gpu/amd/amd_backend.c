@@ -225,6 +225,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
 		o->evicted_ns = gp_amd_evicted_ns(t, &o->evicted_by_reset);
+		o->eviction_lost = gp_amd_eviction_lost(t);
 		if (!t->activity_known)
 			continue;
 		o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;

@@ -162,7 +162,7 @@ struct gp_amd_seen {
 struct gp_amd_eviction {
 	pid_t pid;
 	uint64_t start_time;
-	unsigned times;    /* evictions less restores */
+	unsigned times;    /* evictions less restores; 0 = not known any more */
 	unsigned trigger;  /* enum kfd_smi_trigger, of the first */
 	bool in_reset;     /* it came with a reset: the driver does not restore the process */
 	uint64_t since_ns; /* CLOCK_BOOTTIME */
@@ -299,6 +299,9 @@ void gp_amd_smi_read(struct gp_kfd_thread *h);
 /* Caller holds requests.lock. For how long the driver has kept the process of the task off the GPU;
  * 0: not known to. `by_reset`: until the process ends. */
 uint64_t gp_amd_evicted_ns(const struct gp_amd_task *t, bool *by_reset);
+/* Caller holds requests.lock. It was evicted; events were lost since, perhaps that of its restore.
+ */
+bool gp_amd_eviction_lost(const struct gp_amd_task *t);
 /* Caller holds requests.lock. The driver is known to be resetting the GPU. */
 bool gp_amd_in_reset(const struct gp_amd_gpu *gpu);
 

@@ -96,6 +96,14 @@ static void drop_ended(struct gp_amd_stream *s)
 			s->eviction[i] = s->eviction[--s->n];
 }
 
+/* Events were lost: evictions may have ended. The entries stay, so that this is known. */
+static void forget(struct gp_amd_stream *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		s->eviction[i].times = 0;
+	s->in_reset = false;
+}
+
 static const char *cause(const struct gp_amd_eviction *e)
 {
 	switch (e->trigger) {
@@ -131,7 +139,13 @@ static void note_eviction(struct gp_kfd_thread *h, struct gp_amd_stream *s,
 	struct gp_amd_eviction *e = find(s, is->pid, is->start_time), *list;
 
 	if (e) {
-		e->times++;
+		unsigned times = e->times + 1;
+
+		if (!e->times || (is->in_reset && !e->in_reset)) {
+			*e = *is;
+			tell(h, s, "task.evicted", is);
+		}
+		e->times = times;
 		return;
 	}
 	drop_ended(s);
@@ -147,7 +161,7 @@ static void note_restore(struct gp_kfd_thread *h, struct gp_amd_stream *s, pid_t
 {
 	struct gp_amd_eviction *e = find(s, pid, gp_process_start_time(pid));
 
-	if (!e || --e->times)
+	if (!e || !e->times || --e->times)
 		return;
 	tell(h, s, "task.restored", e);
 	*e = s->eviction[--s->n];
@@ -208,8 +222,7 @@ static void note_text(struct gp_kfd_thread *h, struct gp_amd_stream *s, char *te
 	if (!lost)
 		return;
 	gp_log(GP_LOG_WARN, "device.events-lost", "gpu=%u", s->gpu_id);
-	s->n = 0;
-	s->in_reset = false;
+	forget(s);
 }
 
 void gp_amd_smi_read(struct gp_kfd_thread *h)
@@ -243,8 +256,17 @@ uint64_t gp_amd_evicted_ns(const struct gp_amd_task *t, bool *by_reset)
 {
 	struct gp_amd_stream *s = t->gpu->stream;
 	const struct gp_amd_eviction *e = s ? find(s, t->pid, t->start_time) : NULL;
-	uint64_t now_ns = e ? boottime_ns() : 0;
+	bool known = e && e->times;
+	uint64_t now_ns = known ? boottime_ns() : 0;
 
-	*by_reset = e && e->in_reset;
-	return !e ? 0 : now_ns > e->since_ns ? now_ns - e->since_ns : 1;
+	*by_reset = known && e->in_reset;
+	return !known ? 0 : now_ns > e->since_ns ? now_ns - e->since_ns : 1;
+}
+
+bool gp_amd_eviction_lost(const struct gp_amd_task *t)
+{
+	const struct gp_amd_eviction *e =
+		t->gpu->stream ? find(t->gpu->stream, t->pid, t->start_time) : NULL;
+
+	return e && !e->times;
 }

@@ -12,6 +12,7 @@ const struct gp_task_column gp_ps_columns[] = {
 	{"QUEUES", "queues", GP_CELL_PLAIN, false},
 	{"STATE", "state", GP_CELL_PLAIN, true},
 	{"HELD BY", "held_by", GP_CELL_WORDS, true},
+	{"EVICTED BY", "evicted_by", GP_CELL_PLAIN, true},
 	{"OWNER", "owner", GP_CELL_PLAIN, false},
 	{"SLICE", "slice_us", GP_CELL_SLICE, false},
 	{"GPU", "gpu_pct", GP_CELL_SHARE, false},

@@ -51,6 +51,19 @@ void gp_share_to_json(struct json_object *into, uint64_t ran_ns, uint64_t over_n
 	json_object_object_add(into, "gpu_pct", json_object_new_double_s(percent, text));
 }
 
+const char *gp_evicted_by(const struct gp_eviction *evicted)
+{
+	return evicted->by_reset ? "reset" : "driver";
+}
+
+void gp_eviction_to_json(struct json_object *into, const struct gp_eviction *evicted)
+{
+	if (!evicted->ns)
+		return;
+	add_text(into, "evicted_by", gp_evicted_by(evicted));
+	add(into, "evicted_ns", evicted->ns);
+}
+
 struct json_object *gp_holders_to_json(uint8_t held_by)
 {
 	struct json_object *list = json_object_new_array();
@@ -128,6 +141,7 @@ struct json_object *gp_task_to_json(const struct gp_task_info *t)
 		add_text(o, "state", gp_task_state_name(t->state));
 	if (t->held_by_known)
 		json_object_object_add(o, "held_by", gp_holders_to_json(t->held_by));
+	gp_eviction_to_json(o, &t->evicted);
 	add_known(o, "owner", (uint64_t)t->owner);
 	add_flag(o, "shared", t->shared);
 	add_flag(o, "refused", t->refused);

@@ -44,8 +44,9 @@ struct gp_task_info {
 	bool held_by_known;
 	uint8_t held_by; /* GP_HELD_BY_* */
 	pid_t owner;     /* of the undo record */
-	bool shared;     /* runs the work of many programs */
-	bool refused;    /* the policy cannot promise what the attributes ask for */
+	struct gp_eviction evicted;
+	bool shared;  /* runs the work of many programs */
+	bool refused; /* the policy cannot promise what the attributes ask for */
 
 	bool queues_known;
 	unsigned queues, copy_queues;
@@ -73,6 +74,12 @@ void gp_attr_to_json(struct json_object *into, const struct gp_task_attr *attr, 
 /* Adds `gpu_pct`, `ran_ns` as a part of `over_ns`, with one decimal. Adds nothing if `over_ns` is
  * 0. */
 void gp_share_to_json(struct json_object *into, uint64_t ran_ns, uint64_t over_ns);
+
+/* Adds `evicted_by` and `evicted_ns`, if the task is known to be evicted. */
+void gp_eviction_to_json(struct json_object *into, const struct gp_eviction *evicted);
+
+/* "driver" or "reset". */
+const char *gp_evicted_by(const struct gp_eviction *evicted);
 
 /* ["policy", "user"], or less. */
 struct json_object *gp_holders_to_json(uint8_t held_by);

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# See undo_file.bash. If everything is lost, a new daemon releases what is held without a record.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 1
+export GPREEMPT_KFD=$work/no-kfd
+KIND=nvidia
+start_load --contexts 1
+load=$LOAD
+# shellcheck source=tests/daemon/undo_file.bash
+. "$SRC/tests/daemon/undo_file.bash"
+
+# Everything is lost: doctor says so, and the next daemon releases.
+lose_everything
+is_held "$load" || fail 'released: this tests nothing'
+try "$GPREEMPT" doctor
+[[ $out == *warning*"process $load (rm-load) is held"*'has no undo record'*"gpreempt resume $load"* ]] ||
+	fail "doctor does not report a held task without a record: $out"
+begin_daemon
+until_true is_running "$load" || fail 'the next daemon does not release it'
+said daemon "warn unrecorded.released pid=$load" || fail "the next daemon said: $(<"$work/daemon")"
+end_job TERM "$DAEMON" || fail "the daemon ended with $?"
+ends_right "$load"
+finish
