@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include "base/log.h"
+
 /* cannot hold anybody */
 CONTROL_TEST(a_policy_that_a_device_refuses_is_not_kept, 0, 0)
 {
@@ -70,6 +72,49 @@ CONTROL_TEST(a_process_of_very_many_tasks_is_held_and_released_as_a_whole, STILL
 static bool has_one_task(struct world *w)
 {
 	return w->c.procs.first && w->c.procs.first->ntasks == 1;
+}
+
+static struct world *starting;
+static bool is_ready, had_task;
+
+static void watch_log(void *arg, enum gp_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	if (!strstr(line, "daemon.ready"))
+		return;
+	is_ready = true;
+	had_task = has_one_task(starting);
+	sd_event_exit(starting->c.loop, 0);
+}
+
+static int let_the_device_go_on(sd_event_source *source, uint64_t at_us, void *arg)
+{
+	(void)source;
+	(void)at_us;
+	pthread_mutex_unlock(&((struct world *)arg)->gpu->gate);
+	return 0;
+}
+
+/* A client that asks at once must not hear that the process has no queues. */
+CONTROL_TEST(the_daemon_is_ready_when_every_device_has_been_looked_at, 0, GP_CAP_HOLD)
+{
+	int r;
+
+	gp_device_thread_stop(w->c.thread[0]);
+	w->gpu = still_new(1, GP_CAP_HOLD);
+	pthread_mutex_lock(&w->gpu->gate);
+	assert_int_equal(
+		still_start(w->gpu, w->c.assignments, w->c.wake_fd, "none", &w->c.thread[0], NULL),
+		0);
+	starting = w;
+	assert_true(sd_event_add_time_relative(w->c.loop, NULL, CLOCK_MONOTONIC, 50000, 1000,
+					       let_the_device_go_on, w) >= 0);
+	gp_log_set_sink(watch_log, NULL);
+	r = gp_control_run(&w->c, NULL);
+	gp_log_set_sink(NULL, NULL);
+	assert_int_equal(r, 0);
+	assert_true(is_ready && had_task);
 }
 
 static bool has_two_tasks(struct world *w)
