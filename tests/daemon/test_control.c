@@ -117,6 +117,34 @@ CONTROL_TEST(the_daemon_is_ready_when_every_device_has_been_looked_at, 0, GP_CAP
 	assert_true(is_ready && had_task);
 }
 
+/* The state of a task that was held for this long in the last second, and is held now or not. */
+static void expect_state(struct world *w, unsigned held_ms, bool held, const char *state)
+{
+	static struct gp_snapshot snapshot;
+	struct gp_task_stats task = {.id = 4711,
+				     .attr.class = GP_BEST_EFFORT,
+				     .held = held,
+				     .held_by = held ? GP_HELD_BY_POLICY : 0,
+				     .known = GP_KNOWN_ACTIVE,
+				     .active = true};
+	struct gp_recent recent = {.over_ns = GP_NS_PER_S, .held_ns = held_ms * GP_NS_PER_MS};
+	struct json_object *o;
+
+	snapshot.task = &task;
+	snapshot.recent = &recent;
+	o = gp_render_task(&w->c, 0, &snapshot, 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(o, "state")), state);
+	json_object_put(o);
+}
+
+CONTROL_TEST(the_state_of_a_task_is_what_prevailed_in_the_last_second, 0, GP_CAP_HOLD)
+{
+	expect_state(w, 60, true, "active"); /* just now, but seldom */
+	expect_state(w, 60, false, "active");
+	expect_state(w, 940, false, "held");
+	expect_state(w, 940, true, "held");
+}
+
 static bool has_two_tasks(struct world *w)
 {
 	return w->c.procs.first && w->c.procs.first->ntasks == 2;

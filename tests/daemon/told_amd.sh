@@ -44,7 +44,7 @@ is_running "$load" || fail 'it says released, and the program is held'
 makes_progress "$load" || fail 'no progress after a release that timed out once'
 said daemon 'warn action.failed .* action=release ' || fail "no log line: $(<"$work/daemon")"
 
-# The release fails for ever: nobody says that it was released, or that nothing was held.
+# The release fails for ever: no answer says that it was released, or that nothing was held.
 in_background events "$GPREEMPT" events --json
 # shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $("$GPREEMPT" stats --json | jq .daemon.clients) -ge 2 ]]' || fail 'no subscription'
