@@ -381,6 +381,23 @@ AMD_TEST(snapshots_that_cannot_be_true_are_refused)
 	}
 }
 
+/* The kernel allows 1,024 queues; and a call that writes nothing leaves what was there before. */
+AMD_TEST(a_snapshot_is_bounded_and_what_the_driver_did_not_write_is_not_read)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct kfd_queue_snapshot_entry entry[2];
+	int kfd = gp_kfd_open(NULL);
+
+	aw_prepared(w, load->pid);
+	assert_int_equal(gp_kfd_snapshot(kfd, load->pid, 0, entry, 2), 2);
+	aw_disturb(w, "out_count get_queue_snapshot 1025");
+	assert_int_equal(gp_kfd_snapshot(kfd, load->pid, 0, entry, 2), -EPROTO);
+	assert_int_equal(gp_kfd_snapshot(kfd, load->pid, 0, entry, 2), 2);
+	aw_disturb(w, "ignore get_queue_snapshot 0");
+	assert_int_equal(gp_kfd_snapshot(kfd, load->pid, 0, entry, 2), -EPROTO);
+	close(kfd);
+}
+
 /* The answer would name descriptor 0, a file of this process. */
 AMD_TEST(a_stream_of_events_that_is_no_file_of_the_driver_is_refused)
 {

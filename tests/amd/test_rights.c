@@ -143,6 +143,23 @@ AMD_TEST(an_interface_of_the_future_asks_for_a_newer_gpreempt_and_not_for_anothe
 	assert_null(strstr(a.text, "Linux 6.5"));
 }
 
+AMD_TEST(a_driver_that_answers_without_doing_anything_is_not_ready)
+{
+	static const char *const lie[] = {"ignore any 0", "ignore get_queue_snapshot 0"};
+	struct answer a;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(kfd_emu_control(&w->emu, "%s 1000", lie[i]), 0);
+		a = as_user(0, ask_doctor, 0);
+		assert_int_equal(kfd_emu_control(&w->emu, "clear_faults"), 0);
+		assert_int_equal(a.code, GP_FINDING_MISSING);
+		assert_non_null(strstr(a.text, "reload amdgpu"));
+		assert_null(strstr(a.text, "Linux 6.5"));
+	}
+	a = as_user(0, ask_doctor, 0);
+	assert_null(strstr(a.text, "driver"));
+}
+
 AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)
 {
 	struct folder f;

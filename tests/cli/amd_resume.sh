@@ -70,5 +70,16 @@ if can_freeze; then
 else
 	echo 'skipped: no cgroup v2 can be made and frozen here'
 fi
+
+# The keeper names the process and the holder in its log, and kills the holder that cannot release.
+suspend_in_background killed "$load"
+holder=$JOB
+kfd_emu 'errno disable 5 100000'
+in_background keeper "$BUILD/gpreempt-keeper" --timeout 0.7
+kill -STOP "$holder"
+until_true said keeper "^warn undo.failed pid=$load owner=$holder errno=5 why=" || fail "keeper: $(<"$work/keeper")"
+until_true said keeper "^error owner.killed pid=$holder process=$load" || fail "keeper: $(<"$work/keeper")"
+kfd_emu clear_faults
+until_true is_running "$load" || fail 'held by the dead'
 ends_right "$load"
 finish

@@ -148,6 +148,25 @@ kfd_emu 'errno suspend_queues 5 1000'
 try "$GPREEMPT" bench "$load" -n 2
 kfd_emu clear_faults
 [[ $status == 1 && $out == *'holds failed, the first with: '* ]] || fail "a driver that refuses: $status $out $err"
+kfd_emu 'ignore suspend_queues 2 100000' # the driver confirms it and does nothing
+try "$GPREEMPT" bench "$load" -n 2
+[[ $status == 1 && $out != *'hold 100.0 %'* ]] || fail "bench believes the driver: $status $out $err"
+try "$GPREEMPT" suspend "$load" --for 100ms
+kfd_emu clear_faults
+[[ $status == 1 && $out != *held* && $err == *'goes on working'* ]] ||
+	fail "suspend believes the driver: $status '$out' '$err'"
+until_true is_running "$load" || fail 'held by a suspend that failed'
+suspend_in_background refused "$load"
+kfd_emu 'errno resume_queues 5 100000'
+kfd_emu 'errno disable 5 100000'
+end_job INT "$JOB"
+status=$?
+kfd_emu clear_faults
+[[ $status == 1 ]] || fail "a release that fails: exit $status"
+said refused 'may still be held' || fail "a release that fails: $(<"$work/refused")"
+! said refused '^released' || fail "a release that fails: $(<"$work/refused")"
+until_true is_running "$load" || fail 'held by the dead'
+expect 0 '' 'resume --all after that' "$GPREEMPT" resume --all
 in_background benched "$GPREEMPT" bench "$load" -n 1000000
 until_true eval "[[ \$(records) == 1 ]]" || fail 'bench has no record'
 end_job INT "$JOB" || fail "bench and Ctrl-C: exit $?"

@@ -29,6 +29,19 @@ expect 2 "gpreempt: there is no verb 'frobnicate'*" 'help for an unknown verb' "
 expect 2 "*takes no argument*'there'*" 'demo with an argument' "$GPREEMPT" demo there
 expect 2 '*--seed takes a whole number*' 'demo with a negative seed' "$GPREEMPT" demo --seed=-1
 
+# gpreempt(1) has every verb, and the man pages have every variable that is not for tests alone.
+verbs=$("$GPREEMPT" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+[[ $(wc -w <<<"$verbs") -ge 13 ]] || fail "these are not all verbs: $verbs"
+for verb in $verbs; do
+	grep -qx "\.It Cm $verb" "$SRC/man/gpreempt.1" || fail "gpreempt(1) lacks $verb"
+done
+mapfile -t names < <(grep -rhoE 'getenv\("GPREEMPT_[A-Z_]*"' "$SRC/src" | cut -d'"' -f2 | sort -u)
+for name in "${names[@]}"; do
+	[[ $name == GPREEMPT_KFD_* ]] || grep -qx "\.It Ev $name" "$SRC"/man/* || fail "no man page has $name"
+done
+
+wide=$(grep -nE -- '-(width|offset) [0-9]{2,}n' "$SRC"/man/*) && fail "a list is indented by more than 9 columns: $wide"
+
 # What cannot be written is a failure, not a success.
 if [[ -w /dev/full ]]; then
 	for args in --help 'help sim' 'demo --help' 'policy --list' 'demo --json'; do

@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include "base/log.h"
+
 /* cannot hold anybody */
 CONTROL_TEST(a_policy_that_a_device_refuses_is_not_kept, 0, 0)
 {
@@ -70,6 +72,77 @@ CONTROL_TEST(a_process_of_very_many_tasks_is_held_and_released_as_a_whole, STILL
 static bool has_one_task(struct world *w)
 {
 	return w->c.procs.first && w->c.procs.first->ntasks == 1;
+}
+
+static struct world *starting;
+static bool is_ready, had_task;
+
+static void watch_log(void *arg, enum gp_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	if (!strstr(line, "daemon.ready"))
+		return;
+	is_ready = true;
+	had_task = has_one_task(starting);
+	sd_event_exit(starting->c.loop, 0);
+}
+
+static int let_the_device_go_on(sd_event_source *source, uint64_t at_us, void *arg)
+{
+	(void)source;
+	(void)at_us;
+	pthread_mutex_unlock(&((struct world *)arg)->gpu->gate);
+	return 0;
+}
+
+/* A client that asks at once must not hear that the process has no queues. */
+CONTROL_TEST(the_daemon_is_ready_when_every_device_has_been_looked_at, 0, GP_CAP_HOLD)
+{
+	int r;
+
+	gp_device_thread_stop(w->c.thread[0]);
+	w->gpu = still_new(1, GP_CAP_HOLD);
+	pthread_mutex_lock(&w->gpu->gate);
+	assert_int_equal(
+		still_start(w->gpu, w->c.assignments, w->c.wake_fd, "none", &w->c.thread[0], NULL),
+		0);
+	starting = w;
+	assert_true(sd_event_add_time_relative(w->c.loop, NULL, CLOCK_MONOTONIC, 50000, 1000,
+					       let_the_device_go_on, w) >= 0);
+	gp_log_set_sink(watch_log, NULL);
+	r = gp_control_run(&w->c, NULL);
+	gp_log_set_sink(NULL, NULL);
+	assert_int_equal(r, 0);
+	assert_true(is_ready && had_task);
+}
+
+/* The state of a task that was held for this long in the last second, and is held now or not. */
+static void expect_state(struct world *w, unsigned held_ms, bool held, const char *state)
+{
+	static struct gp_snapshot snapshot;
+	struct gp_task_stats task = {.id = 4711,
+				     .attr.class = GP_BEST_EFFORT,
+				     .held = held,
+				     .held_by = held ? GP_HELD_BY_POLICY : 0,
+				     .known = GP_KNOWN_ACTIVE,
+				     .active = true};
+	struct gp_recent recent = {.over_ns = GP_NS_PER_S, .held_ns = held_ms * GP_NS_PER_MS};
+	struct json_object *o;
+
+	snapshot.task = &task;
+	snapshot.recent = &recent;
+	o = gp_render_task(&w->c, 0, &snapshot, 0);
+	assert_string_equal(json_object_get_string(json_object_object_get(o, "state")), state);
+	json_object_put(o);
+}
+
+CONTROL_TEST(the_state_of_a_task_is_what_prevailed_in_the_last_second, 0, GP_CAP_HOLD)
+{
+	expect_state(w, 60, true, "active"); /* just now, but seldom */
+	expect_state(w, 60, false, "active");
+	expect_state(w, 940, false, "held");
+	expect_state(w, 940, true, "held");
 }
 
 static bool has_two_tasks(struct world *w)

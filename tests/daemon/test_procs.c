@@ -129,6 +129,20 @@ TEST_IN(struct world, a_process_is_watched_until_it_ends, set_up, tear_down)
 	assert_int_equal(w->lines, 0);
 }
 
+TEST_IN(struct world, who_describes_it_with_uids_of_one_account_counts_once, set_up, tear_down)
+{
+	struct gp_account_range range = {.first = 100000, .count = 10, .account = 100000};
+	struct gp_accounts accounts = {.range = &range, .n = 1};
+	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time);
+
+	w->procs.accounts = &accounts;
+	gp_proc_assign(p, GP_ATTR_BY_USER, 100001);
+	assert_int_equal(gp_procs_set_by(&w->procs, 100002), 1);
+	assert_int_equal(gp_procs_set_by(&w->procs, 100010), 0);
+	gp_proc_assign(p, GP_ATTR_BY_DEFAULT, 0);
+	w->procs.accounts = NULL;
+}
+
 TEST_IN(struct world, one_that_is_gone_already_ends_at_the_next_round, set_up, tear_down)
 {
 	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time + 1);

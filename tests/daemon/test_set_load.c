@@ -92,7 +92,7 @@ static bool has_task(struct world *w)
 }
 
 /* The limit is per second. Most of the calls come within the first, unless the machine is slow. */
-CONTROL_TEST(hold_and_release_calls_that_come_too_often_are_not_logged, 1, GP_CAP_HOLD)
+CONTROL_TEST(calls_that_come_too_often_are_not_logged, 1, GP_CAP_HOLD)
 {
 	uint64_t begin_ns = gp_monotonic_ns(), seconds;
 
@@ -102,10 +102,32 @@ CONTROL_TEST(hold_and_release_calls_that_come_too_often_are_not_logged, 1, GP_CA
 	for (unsigned i = 0; i < 100; i++) {
 		world_expect_result(w, "hold", "{}");
 		world_expect_result(w, "release", "{}");
+		set_weight(w, 10 + i);
 	}
 	gp_log_set_sink(NULL, NULL);
 	seconds = (gp_monotonic_ns() - begin_ns) / GP_NS_PER_S + 2; /* begun, at most */
 	assert_in_range(lines, 1, seconds * GP_LOG_LIMIT_LINES);
+}
+
+/* Another uid of the account has caused all the lines of this second. */
+CONTROL_TEST(all_uids_of_an_account_share_their_log_lines, 0, GP_CAP_HOLD)
+{
+	struct gp_account_range range = {.first = getuid(), .count = 1, .account = getuid() + 1};
+	unsigned ignored, weight = 10;
+	uint64_t begin_ns;
+
+	w->c.accounts = (struct gp_accounts){.range = &range, .n = 1};
+	gp_log_set_sink(count_line, NULL);
+	do {
+		begin_ns = gp_monotonic_ns();
+		for (unsigned i = 0; i < GP_LOG_LIMIT_LINES; i++)
+			gp_log_limit_pass(&w->c.call_log, range.account, begin_ns, &ignored);
+		lines = 0;
+		set_weight(w, weight++);
+	} while (gp_monotonic_ns() / GP_NS_PER_S != begin_ns / GP_NS_PER_S);
+	gp_log_set_sink(NULL, NULL);
+	assert_int_equal(lines, 0);
+	w->c.accounts = (struct gp_accounts){0};
 }
 
 TEST(a_user_causes_a_limited_number_of_log_lines_per_second)

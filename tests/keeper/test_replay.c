@@ -142,6 +142,26 @@ TEST_WITH(who_hangs_does_not_hold_up_the_others, set_up, tear_down)
 	assert_int_equal(outcome[0].result, 0);
 }
 
+/* The search for the heirs of ended processes can hang, and looks at all processes. */
+TEST_WITH(what_lives_is_undone_before_what_has_ended, set_up, tear_down)
+{
+	struct gp_undo_entry e = {
+		.undo = {.key = GOOD,
+			 .pid = getpid(),
+			 .start_time = gp_process_start_time(getpid())},
+		.claimed = true,
+	};
+
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		ask(i, HANGS, true, 0); /* of an ended process */
+	gp_replay_ask(&replay, GP_REPLAY_WORKERS, &e, 0);
+	run_until(GP_REPLAY_WORKERS, 1);
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		assert_int_equal(outcome[i].times, 0);
+	*open_gate = 1;
+	run_until(0, GP_REPLAY_WORKERS);
+}
+
 /* The number of workers is limited, also when all hang; later records wait. */
 TEST_WITH(there_is_an_end_to_workers, set_up, tear_down)
 {

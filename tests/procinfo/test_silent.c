@@ -431,6 +431,27 @@ TEST(a_pool_ends_while_somebody_is_stuck)
 	stop_target(&t);
 }
 
+/* SIGKILL does not end the reader, so the pool does not wait for it. */
+TEST(a_pool_ends_while_a_reader_is_in_state_d)
+{
+	struct silent_file file;
+	struct gp_procinfo_pool *pool;
+	struct target t;
+	int fd;
+
+	begin_silence(&file);
+	t = start_target_on("silent-environment", 0, file.path);
+	mute_fuse_silence(&file.fuse);
+	pool = make_pool(quick, &fd);
+	known_of(pool, fd, &t);
+	assert_int_equal(gp_procinfo_stuck(pool), 1);
+	alarm(60); /* ends the test if this waits */
+	gp_procinfo_free(pool);
+	alarm(0);
+	mute_fuse_stop(&file.fuse);
+	stop_target(&t);
+}
+
 /* Kills a process with a stuck reader of `t`. True: it ended. */
 static bool can_be_killed(const struct target *t)
 {

@@ -14,26 +14,41 @@ static const char *driver_advice(int code)
 	case -ENOTSUP: return "use Linux 6.5 or later";
 	case -EPROTONOSUPPORT: return "use a version of gpreempt that knows this interface";
 	case -EBUSY: return "try again in a few seconds; the kernel's log has the reason";
+	case -EPROTO: return "see the kernel log (dmesg), or reload amdgpu";
 	default: return "run as root, or as a member of the group `render`";
 	}
+}
+
+/* Asks for a debug session of this process, which it does not have. A driver that does the call
+ * refuses it. */
+static int check_answers(int kfd, struct gp_error *err)
+{
+	if (gp_kfd_has_session(kfd, getpid()) != -EPROTO)
+		return 0;
+	return gp_fail(err, -EPROTO,
+		       "amdkfd answers calls of its debugger interface without doing them, so no "
+		       "process can be suspended");
 }
 
 static bool check_driver(const struct gp_reporter *to)
 {
 	struct gp_error err = {0};
-	struct kfd_version version;
-	int kfd = gp_kfd_open(&err);
+	struct kfd_version version = {0};
+	int kfd = gp_kfd_open(&err), r = kfd < 0 ? kfd : gp_kfd_version(kfd, &version);
 
-	if (kfd >= 0 && !gp_kfd_version(kfd, &version)) {
+	if (!r)
+		r = check_answers(kfd, &err);
+	if (kfd >= 0)
+		close(kfd);
+	if (!r) {
 		gp_report(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u",
 			  version.major, version.minor);
-		close(kfd);
 		return true;
 	}
-	if (kfd == -ENOENT)
+	if (r == -ENOENT)
 		gp_report(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
 	else
-		gp_report(to, GP_FINDING_MISSING, "driver", driver_advice(kfd), "%s", err.text);
+		gp_report(to, GP_FINDING_MISSING, "driver", driver_advice(r), "%s", err.text);
 	return false;
 }
 

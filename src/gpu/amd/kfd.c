@@ -25,6 +25,12 @@ static int check_version(int kfd, struct gp_error *err)
 
 	if (r)
 		return gp_fail(err, r, "%s is not amdkfd: %s", gp_kfd_path(), gp_error_name(r));
+	if (!v.major && !v.minor)
+		return gp_fail(
+			err, -EPROTO,
+			"%s answers that its interface is 0.0, which cannot be true; see the "
+			"kernel log (dmesg), or reload amdgpu",
+			gp_kfd_path());
 	if (v.major > KFD_DEBUG_MAJOR)
 		return gp_fail(err, -EPROTONOSUPPORT,
 			       "amdkfd's interface is %u.%u, which this version of gpreempt does "

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A driver that fails, or confirms what it does not do: what the daemon answers, shows and logs is
+# what became of the process.
+set -u
+[[ -x ${GPREEMPTD-} ]] || {
+	echo 'gpreemptd is not built'
+	exit 77
+}
+# shellcheck source=tests/cli/amd.bash
+. "$SRC/tests/cli/amd.bash"
+begin_kfd --gpu mi250
+export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
+mkdir -m 0755 "$GPREEMPT_RUN"
+start_kfd_load --queues 2
+load=$LOAD
+in_background daemon "$GPREEMPTD" --gpu amd --policy none
+daemon=$JOB
+until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+
+shown() { # STATE
+	[[ $("$GPREEMPT" ps --json | jq -r ".[] | select(.pid == $load) | .state") == "$1" ]]
+}
+stat() { # NAME: a counter of the device
+	"$GPREEMPT" stats --json | jq "[.. | objects | select(has(\"$1\")) | .$1][0]"
+}
+
+# The hold is confirmed, and the program goes on.
+kfd_emu 'ignore suspend_queues 2 100000'
+holds=$(stat holds)
+try "$GPREEMPT" suspend "$load" --for 100ms
+kfd_emu clear_faults
+[[ $status == 1 && $out != *held* && $err == *'goes on working'* ]] ||
+	fail "a suspend without an effect: exit $status, '$out', '$err'"
+[[ $(stat holds) == "$holds" ]] || fail 'a suspend without an effect counts as a hold'
+until_true is_running "$load" || fail 'held by a suspend that failed'
+
+# The release times out once: it is repeated, and the log says so.
+expect 0 '' 'suspend' "$GPREEMPT" suspend "$load"
+kfd_emu 'preempt_timeout 1'
+expect 0 '' 'a release that times out once' "$GPREEMPT" resume "$load"
+[[ $out == "released $load "* ]] || fail "a release that timed out once: '$out'"
+is_running "$load" || fail 'it says released, and the program is held'
+makes_progress "$load" || fail 'no progress after a release that timed out once'
+said daemon 'warn action.failed .* action=release ' || fail "no log line: $(<"$work/daemon")"
+
+# The release fails for ever: no answer says that it was released, or that nothing was held.
+in_background events "$GPREEMPT" events --json
+# shellcheck disable=SC2016 # until_true expands it
+until_true eval '[[ $("$GPREEMPT" stats --json | jq .daemon.clients) -ge 2 ]]' || fail 'no subscription'
+releases=$(stat releases)
+kfd_emu 'errno resume_queues 5 100000'
+kfd_emu 'errno disable 5 100000'
+try "$GPREEMPT" suspend "$load" --for 100ms
+[[ $status == 1 && $out == "held $load "* && $out != *released* && $err == *"process $load may still be held"* ]] ||
+	fail "a release that fails for ever: exit $status, '$out', '$err'"
+is_held "$load" || fail 'released: this tests nothing'
+! shown active || fail 'ps says that it works'
+[[ $(stat releases) == "$releases" ]] || fail 'a release that failed is counted'
+until_true said events '"event": *"action_failed"' || fail "no event: $(<"$work/events")"
+said daemon 'warn session.ended-to-release pid=' || fail "no log line: $(<"$work/daemon")"
+said daemon "error session.not-ended pid=$load" || fail "no log line: $(<"$work/daemon")"
+try "$GPREEMPT" resume "$load"
+[[ $status == 1 && $out == '' ]] || fail "resume: exit $status, '$out', '$err'"
+kfd_emu clear_faults
+until_true is_running "$load" || fail 'it stays held when the driver answers again'
+makes_progress "$load" || fail 'no progress when the driver answers again'
+end_job TERM "$daemon" || fail "the daemon: exit $?"
+ends_right "$load"
+finish
