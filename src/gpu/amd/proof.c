@@ -11,14 +11,14 @@
  *            PATIENCE_NS in all; time in which the task is held does not count. If the driver has
  *            evicted the task, nothing is concluded until it has restored it.
  *
- * A queue can wait for another one of its program (barrier packets), or behind a long kernel of its
- * own. So while there is progress elsewhere in the task the patience is IN_PART times as long. A
- * program whose packets wait for something else looks like one that was not released. Then the
+ * A queue can wait for another queue of its program (barrier packets), or behind a long kernel of
+ * its own. So while there is progress elsewhere in the task the patience is IN_PART times as long.
+ * A program whose packets wait for something else looks like one that was not released. Then the
  * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
  * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
  *
- * A queue without waiting packets shows nothing: one that stays suspended with a saved kernel and
- * an empty ring is not noticed.
+ * A queue without waiting packets shows nothing: if it stays suspended with a saved kernel and an
+ * empty ring, that is not noticed.
  */
 #include <errno.h>
 
