@@ -209,7 +209,8 @@ static bool correct(struct gp_undo_file *file, struct gp_undo_slot *s, uint64_t 
 {
 	struct gp_undo_entry e = *was;
 
-	if (!mine->undo.corrected || !memcmp(&was->undo, &mine->undo, sizeof was->undo))
+	if (!mine->undo.corrected ||
+	    !memcmp(was->undo.data, mine->undo.data, sizeof was->undo.data))
 		return true;
 	if (!begin_change(file, s, state, GP_UNDO_TAKING))
 		return false;
