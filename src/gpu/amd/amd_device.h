@@ -294,6 +294,8 @@ bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns);
 /* The stream of a GPU, opened if it is new; NULL: too many. Calls must not overlap. */
 struct gp_amd_stream *gp_amd_smi_open(struct gp_kfd_thread *h, uint32_t gpu_id);
 void gp_amd_smi_close(struct gp_kfd_thread *h);
+/* After the driver was loaded anew. */
+void gp_amd_smi_reopen(struct gp_kfd_thread *h);
 /* Notes all events until now. */
 void gp_amd_smi_read(struct gp_kfd_thread *h);
 /* Caller holds requests.lock. For how long the driver has kept the process of the task off the GPU;

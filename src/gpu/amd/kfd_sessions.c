@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with processes. Runs on the KFD thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -226,6 +227,24 @@ static bool has_queues(pid_t pid)
 	return gp_amd_sysfs_queues(pid, NULL, 0) > 0;
 }
 
+/* The driver was loaded anew: the file of the old one is dead. The new file gets the same number.
+ * The next attempt uses it. */
+static void reopen_driver(struct gp_kfd_thread *h)
+{
+	struct kfd_version version;
+	int r = gp_kfd_version(h->kfd, &version), kfd;
+
+	if (r != -ENOTCONN && r != -ENODEV)
+		return;
+	kfd = gp_kfd_open(NULL);
+	if (kfd < 0)
+		return;
+	dup3(kfd, h->kfd, O_CLOEXEC);
+	close(kfd);
+	gp_amd_smi_reopen(h);
+	gp_log(GP_LOG_WARN, "driver.reopened", "path=%s", gp_kfd_path());
+}
+
 static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time,
 					 struct gp_error *err)
 {
@@ -254,6 +273,8 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 	r = gp_amd_session_open(&target->session, h->kfd, pid, &h->rule, err);
 	h->target[h->ntargets++] = target;
 	if (r) {
+		if (r == -ENOTCONN || r == -ENODEV)
+			reopen_driver(h);
 		drop_target(h, target);
 		return NULL;
 	}

@@ -225,6 +225,22 @@ static void note_text(struct gp_kfd_thread *h, struct gp_amd_stream *s, char *te
 	forget(s);
 }
 
+void gp_amd_smi_reopen(struct gp_kfd_thread *h)
+{
+	pthread_mutex_lock(&h->smi_lock);
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < h->nstreams; i++) {
+		struct gp_amd_stream *s = &h->stream[i];
+
+		if (s->fd >= 0)
+			close(s->fd);
+		s->fd = open_stream(h->kfd, s->gpu_id);
+		forget(s);
+	}
+	pthread_mutex_unlock(&h->requests.lock);
+	pthread_mutex_unlock(&h->smi_lock);
+}
+
 void gp_amd_smi_read(struct gp_kfd_thread *h)
 {
 	char text[KFD_SMI_FIFO_SIZE];
