@@ -59,6 +59,10 @@ until_true eval '[[ $("$GPREEMPT" stats --json | jq .daemon.clients) -ge 2 ]]' |
 kill -HUP "$DAEMON"
 until_true said events 'config  *loaded$' || fail "events: $(<"$work/events")"
 until_true said events ' released ' || fail "events: $(<"$work/events")"
+# A hold by another process: the list of the daemon's holders is empty.
+in_background other "$GPREEMPT" suspend "$small" --no-daemon
+until_true said events "^[^ ]*  held .* $small (" || fail "events: $(<"$work/events")"
+end_job INT "$JOB" || fail "a hold without the daemon: $(<"$work/other")"
 ! said events 'null\|text' || fail "events: $(<"$work/events")"
 
 try "$GPREEMPT" stats

@@ -2,6 +2,7 @@
 /* A killed scheduler leaves a record; its replay restores the process. */
 #include "base/process.h"
 #include "base/rng.h"
+#include "hold/replay.h"
 
 #include "hand_made.h"
 
@@ -257,6 +258,64 @@ GPU_TEST(a_record_of_a_process_that_ended_says_so)
 	emu_load_wait(load);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ESRCH);
 	assert_true(err.text[0]);
+}
+
+static unsigned records_in(const struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		n += gp_undo_get(file, i, &e);
+	return n;
+}
+
+/* Runs `what` in a process of its own. */
+#define IN_CHILD(what)                 \
+	({                             \
+		pid_t child_ = fork(); \
+                                       \
+		if (!child_) {         \
+			(void)(what);  \
+			_exit(0);      \
+		}                      \
+		child_;                \
+	})
+
+/* The search for the heirs of the ended process hangs in the driver. The other record is of a
+ * back end that needs no driver for it. */
+GPU_TEST(records_of_living_processes_are_replayed_before_those_of_ended_ones)
+{
+	struct gp_undo living = {
+		.key = 1, .pid = getpid(), .start_time = gp_process_start_time(getpid())};
+	struct emu_load *load = gw_load(w);
+	struct gp_undo ended = record_of(w, gw_attach(w, load->pid));
+	struct gp_undo_file *file;
+	char path[64];
+	unsigned left;
+	pid_t pid;
+
+	gw_close(w);
+	emu_load_kill(load);
+	snprintf(path, sizeof path, "/tmp/gp-order-undo.%d", getpid());
+	setenv("GPREEMPT_UNDO", path, 1);
+	assert_int_equal(gp_undo_open(&file, true, NULL), 0);
+	waitpid(IN_CHILD((gp_undo_put(file, "nvidia", &ended), gp_undo_put(file, "amd", &living))),
+		NULL, 0);
+	assert_int_equal(records_in(file), 2);
+	kill(w->emu.pid, SIGSTOP);
+	TEST_WAIT(test_process_state(w->emu.pid) == 'T');
+	pid = IN_CHILD(gp_records_replay_dead(file));
+	for (int i = 0; records_in(file) == 2 && i < 2000; i++)
+		usleep(10000);
+	left = records_in(file);
+	kill(w->emu.pid, SIGCONT);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(left, 1);
+	assert_int_equal(records_in(file), 0);
+	gp_undo_close(file);
+	unlink(path);
+	unsetenv("GPREEMPT_UNDO");
 }
 
 GPU_TEST(another_process_with_the_same_pid_is_not_touched)

@@ -6,10 +6,13 @@
 #include "undo_world.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/rng.h"
+#include "support/mute_fuse.h"
+#include "support/process.h"
 #include "undo/undo_layout.h"
 
 static char dir[64], path[96];
@@ -360,6 +363,64 @@ TEST_WITH(there_is_one_scheduler_at_a_time, set_up, tear_down)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* the next one is */
+}
+
+/* A child that is the scheduler, and closes the file after a byte from `go`. */
+static pid_t start_scheduler_with(int fd, int go)
+{
+	pid_t pid = fork();
+	char byte;
+
+	if (pid)
+		return pid;
+	gp_undo_scheduler_begin(file, NULL);
+	_exit(read(go, &byte, 1) != 1 || close(fd));
+}
+
+static bool is_closing_a_file(pid_t pid)
+{
+	char name[32], text[32] = "";
+	FILE *f;
+
+	snprintf(name, sizeof name, "/proc/%d/syscall", pid);
+	f = fopen(name, "re");
+	if (!f)
+		return false;
+	(void)!fgets(text, sizeof text, f);
+	fclose(f);
+	return *text != 'r' && strtol(text, NULL, 10) == SYS_close; /* "running" */
+}
+
+/* The end of a FUSE file waits for its server; SIGKILL does not end that. */
+TEST_WITH(a_scheduler_that_was_killed_and_hangs_in_the_kernel_is_replaced, set_up, tear_down)
+{
+	struct gp_undo_scheduler hung = {0};
+	struct mute_fuse fuse;
+	char name[64];
+	int fd, go[2];
+	pid_t pid;
+
+	if (!mute_fuse_start(&fuse, "/mnt", NULL))
+		skip();
+	fd = open(mute_fuse_path(&fuse, "/mnt/file", name, sizeof name), O_RDONLY | O_CLOEXEC);
+	assert_return_code(fd, errno);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid = start_scheduler_with(fd, go[0]);
+	close(fd); /* while it is answered */
+	mute_fuse_silence(&fuse);
+	TEST_WAIT((gp_undo_scheduler(file, &hung), hung.pid == pid));
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), -EBUSY);
+	assert_int_equal(write(go[1], "g", 1), 1);
+	TEST_WAIT(is_closing_a_file(pid));
+	kill(pid, SIGKILL);
+	TEST_WAIT(test_process_state(pid) == 'D');
+	TEST_WAIT(!gp_undo_scheduler_begin(file, NULL));
+	assert_true(gp_undo_replaces_hung_scheduler(file));
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	mute_fuse_stop(&fuse);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(go[0]);
+	close(go[1]);
 }
 
 TEST_WITH(beats_are_seen_and_scheduler_and_keeper_are_two, set_up, tear_down)
