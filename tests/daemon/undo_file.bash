@@ -24,6 +24,9 @@ hold_it() {
 	is_held "$load" || fail 'not held'
 	has_record || fail 'held without a record'
 }
+names_the_daemon() { # its heartbeat is in the present file
+	"$GPREEMPT" doctor | grep -q "runs as process $DAEMON"
+}
 kill_daemon() {
 	kill_job "$DAEMON"
 }
@@ -35,6 +38,7 @@ for loss in 'rm -f' 'truncate -s 0' 'truncate -s 100'; do
 	hold_it
 	$loss "$work/undo"
 	until_true has_record || fail "$loss: the daemon does not write its record again"
+	until_true names_the_daemon || fail "$loss: the daemon sends no heartbeat into the new file"
 	is_held "$load" || fail "$loss: released"
 	kill -0 "$DAEMON" "$KEEPER" || fail "$loss: daemon or keeper has ended"
 	kill_daemon
