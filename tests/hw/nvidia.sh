@@ -271,10 +271,46 @@ arguments() { # one sentence and the documented exit status
 	try 4 bench 1
 }
 
+held_twice() { # channels that another scheduler has disabled can be held, too
+	local first out
+	start_victim work
+	"$GPREEMPT" suspend "$VICTIM_PID" --for 4s --no-daemon >"$work/first" &
+	first=$!
+	started+=("$first")
+	sleep 1
+	out=$(GPREEMPT_UNDO=$work/undo2 "$GPREEMPT" suspend "$VICTIM_PID" --for 1s --no-daemon 2>&1)
+	check $? "a process that is held can be held once more: ${out//$'\n'/; }"
+	wait "$first"
+	check $? "the first hold ends well: $(tail -1 "$work/first")"
+	moves
+	check $? 'it runs afterwards'
+	end_victim
+	check $? 'results right afterwards'
+}
+
+slices() { # schedule restores the slices
+	local lc be out
+	start_victim work
+	lc=$VICTIM_PID
+	start_victim work
+	be=$VICTIM_PID
+	"$GPREEMPT" schedule --lc "$lc" --be "$be" --for 2s >"$work/schedule" 2>&1
+	check $? 'schedule two processes for 2 s'
+	for pid in "$lc" "$be"; do
+		out=$("$GPREEMPT" queues "$pid" --json)
+		python3 -c 'import json, sys
+s = [q.get("slice_us") for q in json.loads(sys.argv[1])["queues"] if not q["copies"]]
+print("slices", s)
+sys.exit(not s or any(x != 2048 for x in s))' "$out"
+		check $? "the slices of $pid are CUDA's 2,048 us again"
+	done
+	kill "$lc" "$be"
+}
+
 if (($#)); then
 	checks=("$@")
 else
-	checks=(attach cycles memory memory_attached killed launches arguments)
+	checks=(attach cycles memory memory_attached killed held_twice slices launches arguments)
 fi
 for name in "${checks[@]}"; do
 	"$name"
