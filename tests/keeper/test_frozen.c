@@ -41,6 +41,27 @@ KEEPER_TEST_EVERYWHERE(what_a_frozen_scheduler_holds_runs_and_is_held_again_late
 	end(w);
 }
 
+/* gpreempt bench, too: it goes through a hold of 3 s, and is stopped in the next. */
+KEEPER_TEST_EVERYWHERE(what_a_stopped_bench_holds_runs)
+{
+	int held = kw_load(w);
+	char program[] = GPREEMPT, verb[] = "bench", count[] = "--count=2",
+	     length[] = "--hold-ms=3000", pid[16];
+	char *words[] = {program, verb, count, length, pid, NULL};
+
+	snprintf(pid, sizeof pid, "%d", kw_pid(w, held));
+	kw_start_keeper(w, "1");
+	kw_spawn(&w->scheduler, words);
+	TEST_WAIT(kw_is_held(w, held));
+	emulator_sleep_ms(2500); /* it runs: it is left alone */
+	assert_true(kw_is_held(w, held));
+	kill(w->scheduler.pid, SIGSTOP);
+	TEST_WAIT(!kw_is_held(w, held));
+	kw_wait_progress(w, held);
+	kill(w->scheduler.pid, SIGCONT);
+	kw_kill(&w->scheduler);
+}
+
 /* gpreempt suspend sends heartbeats for its own record. */
 KEEPER_TEST_EVERYWHERE(what_a_frozen_command_holds_runs_and_is_held_again_later)
 {

@@ -23,6 +23,8 @@
 #include "cli/lib/options.h"
 #include "hold/hold.h"
 
+#define HEARTBEAT_MS 200
+
 struct online_run {
 	bool done;
 	uint64_t took_ns;
@@ -62,14 +64,15 @@ static int spawn(const char *command, pid_t *pid)
 }
 
 /* Waits for the end of the command. A signal to this program ends the command, too. */
-static void wait_for(pid_t pid)
+static void wait_for(pid_t pid, const struct gp_holds *holds)
 {
 	int pidfd = gp_pidfd_open(pid);
 	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
 			      {.fd = gp_stop_fd(), .events = POLLIN}};
 
-	while (pidfd >= 0 && poll(p, 2, -1) < 0 && errno == EINTR)
-		;
+	do
+		gp_holds_heartbeat(holds);
+	while (pidfd >= 0 && poll(p, 2, HEARTBEAT_MS) <= 0);
 	if (p[1].revents)
 		kill(pid, SIGTERM);
 	if (pidfd >= 0)
@@ -78,7 +81,8 @@ static void wait_for(pid_t pid)
 
 /* Runs a shell command to its end; a signal to this program ends it. Its output goes to standard
  * error. */
-static int online_run(const char *command, struct online_run *run, struct gp_error *err)
+static int online_run(const char *command, struct online_run *run, const struct gp_holds *holds,
+		      struct gp_error *err)
 {
 	uint64_t begin_ns = gp_monotonic_ns();
 	int status = 0, r;
@@ -87,7 +91,7 @@ static int online_run(const char *command, struct online_run *run, struct gp_err
 	r = spawn(command, &pid);
 	if (r)
 		return gp_fail(err, -EIO, "cannot run the command: %s", strerror(r));
-	wait_for(pid);
+	wait_for(pid, holds);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	run->took_ns = gp_monotonic_ns() - begin_ns;
@@ -282,6 +286,18 @@ static void measure_effect(struct bench *b, struct side *s, struct gp_holds *hol
 	b->blind = known ? 0 : b->blind + 1;
 }
 
+/* Waits for the time of --hold, with heartbeats: if this program is stopped while it holds the
+ * process, the keeper releases it. */
+static void pause_between(const struct gp_holds *holds)
+{
+	uint64_t until_ns = gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS, step_ns;
+
+	do {
+		gp_holds_heartbeat(holds);
+		step_ns = gp_monotonic_ns() + HEARTBEAT_MS * GP_NS_PER_MS;
+	} while (!gp_stop_sleep(step_ns < until_ns ? step_ns : until_ns) && step_ns < until_ns);
+}
+
 /* One hold and one release. True: stop measuring. */
 static bool measure_once(struct bench *b, struct gp_holds *holds)
 {
@@ -292,7 +308,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	if (r == -ESRCH)
 		return true;
 	note(&b->hold, holds, r, true, &err);
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
+	pause_between(holds);
 	measure_effect(b, &b->hold, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		scheduled[i] = holds->hold[i].last.scheduled;
@@ -303,7 +319,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 		b->release_failed = err;
 		return true;
 	}
-	gp_stop_sleep(gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS);
+	pause_between(holds);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
@@ -339,11 +355,11 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 	int r = gp_holds_hold(holds, err), last;
 
 	if (!r)
-		r = online_run(env.online, &b->online.alone, err);
+		r = online_run(env.online, &b->online.alone, holds, err);
 	last = gp_holds_release(holds, err);
 	r = r ? r : last;
 	if (!r && !gp_stop_asked())
-		r = online_run(env.online, &b->online.beside, err);
+		r = online_run(env.online, &b->online.beside, holds, err);
 	return r;
 }
 
