@@ -10,6 +10,7 @@
 #include "cli/lib/options.h"
 #include "build_config.h"
 #include "gpu/backends.h"
+#include "undo/undo.h"
 
 #if !GP_HAVE_DAEMON
 static int refuse_top(struct gp_error *err)
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
 {
 	atexit(gp_cli_check_output);
 	gp_log_set_level(GP_LOG_ERROR); /* verbs print their own messages */
+	gp_undo_survive_truncation();
 	if (argc < 2) {
 		print_help(stderr);
 		return GP_EXIT_USAGE;

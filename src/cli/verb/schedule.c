@@ -27,7 +27,8 @@
 #include "hold/replay.h"
 #include "undo/undo.h"
 
-#define NAMED_MAX 256
+#define NAMED_MAX     256
+#define UNDO_CHECK_NS (250 * GP_NS_PER_MS) /* whether the undo file is still there */
 
 /* A process of the command line, or one queue of it, with its attributes. */
 struct named {
@@ -58,6 +59,8 @@ struct scheduled {
 	int slot[NAMED_MAX]; /* undo records that were written */
 	unsigned nslots;
 	uint64_t epoch;
+	unsigned undo_files; /* new files that replaced the first */
+	uint64_t undo_check_ns;
 	pthread_t thread;
 	int stop_fd;
 	int ready_fd;
@@ -122,7 +125,25 @@ static uint64_t epoch(void *arg)
 {
 	const struct scheduled *s = arg;
 
-	return gp_undo_epoch(s->undo);
+	return gp_undo_epoch(s->undo) + ((uint64_t)s->undo_files << 32);
+}
+
+/* If the undo file was removed, replaced or truncated, uses the new one. The new value of epoch()
+ * makes the engine write its records again. */
+static void follow_undo_file(struct scheduled *s, uint64_t now_ns)
+{
+	struct gp_undo_file *file;
+
+	if (now_ns < s->undo_check_ns)
+		return;
+	s->undo_check_ns = now_ns + UNDO_CHECK_NS;
+	if (gp_undo_is_current(s->undo) || gp_undo_open(&file, true, NULL))
+		return;
+	gp_undo_close(s->undo);
+	s->undo = file;
+	s->undo_files++;
+	s->nslots = 0;
+	s->epoch = gp_undo_epoch(file);
 }
 
 /* Whether every named task is as the plan wants it. */
@@ -188,6 +209,7 @@ static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct scheduled *s = arg;
 
+	follow_undo_file(s, now_ns);
 	/* The keeper releases the tasks if this thread or the back end hangs or is frozen. */
 	for (unsigned i = 0; i < s->nslots; i++)
 		gp_hold_heartbeat(s->undo, s->slot[i], s->gpu, now_ns);
@@ -480,7 +502,7 @@ static int keep_devices(struct scheduled *list, const struct gp_devices *devices
 		int found = r < 0 ? 0 : find_all(&env, gpu, undo, err);
 
 		if (found > 0)
-			list[n++] = (struct scheduled){.what = &env, .gpu = gpu, .undo = undo};
+			list[n++] = (struct scheduled){.what = &env, .gpu = gpu};
 		else
 			gpu->ops->close(gpu);
 		r = found < 0 ? found : r;
@@ -544,14 +566,13 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
  * program. Then replays the records: a task that could not be put back keeps its record, and the
  * caller gets the error.
  */
-static int end_all(struct scheduled *list, struct gp_undo_file *undo, int started, bool with_stats,
-		   struct gp_error *err)
+static int end_all(struct scheduled *list, int started, bool with_stats, struct gp_error *err)
 {
 	struct json_object *json = with_stats && env.json ? json_object_new_array() : NULL;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = with_stats ? open_memstream(&text, &size) : NULL;
-	int r;
+	int r = 0;
 
 	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
 		if (i < started)
@@ -562,7 +583,12 @@ static int end_all(struct scheduled *list, struct gp_undo_file *undo, int starte
 			gp_engine_free(list[i].engine);
 		list[i].gpu->ops->close(list[i].gpu);
 	}
-	r = gp_records_settle(undo, err);
+	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
+		int code = list[i].undo ? gp_records_settle(list[i].undo, err) : 0;
+
+		r = r ? r : code;
+		gp_undo_close(list[i].undo);
+	}
 	if (out)
 		fclose(out);
 	if (json)
@@ -607,14 +633,17 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 	for (int i = 0; !r && i < n; i++) {
 		list[i].ready_fd = ready_fd;
 		list[i].stop_fd = stop_fd;
-		list[i].epoch = gp_undo_epoch(undo);
+		r = gp_undo_open(&list[i].undo, true, err);
+		if (r)
+			break;
+		list[i].epoch = gp_undo_epoch(list[i].undo);
 		r = start(&list[i], err);
 		started += !r;
 	}
 	if (!r)
 		r = wait_for_end(list, (unsigned)n, ready_fd);
 	eventfd_write(stop_fd, 1);
-	ended = end_all(list, undo, started, started == n, err);
+	ended = end_all(list, started, started == n, err);
 	gp_undo_close(undo);
 	close(ready_fd);
 	close(stop_fd);

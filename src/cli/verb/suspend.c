@@ -454,6 +454,11 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 			break;
 		gp_holds_wait(holds, end_ns < now_ns + TICK_NS ? end_ns : now_ns + TICK_NS,
 			      gp_stop_fd());
+		if (!gp_undo_is_current(holds->undo))
+			return gp_fail(err, -ESTALE,
+				       "the undo file was removed or replaced, so that nothing "
+				       "would release the processes if this command were killed; "
+				       "they are released now");
 		gp_holds_heartbeat(holds);
 		r = drop_gone(holds, err);
 		gp_holds_refresh(holds);

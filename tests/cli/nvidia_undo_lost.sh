@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The undo file is truncated or removed while a command without a daemon holds processes: nothing
+# stays held, and no slice stays changed.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 1
+start_load
+one=$LOAD
+start_load
+two=$LOAD
+slices() {
+	jq -c "[.clients[].groups[] | select((.pid == $one or .pid == $two) and .engine == 1) | .slice_us] | unique" "$EMU/state"
+}
+own=$(slices)
+
+for loss in 'truncate -s 0' 'rm -f'; do
+	in_background suspended "$GPREEMPT" suspend "$one"
+	holder=$JOB
+	until_true said suspended '^held' || fail "$loss: not held: $(<"$work/suspended")"
+	$loss "$GPREEMPT_UNDO"
+	wait "$holder"
+	code=$?
+	[[ $code == 1 ]] || fail "$loss: suspend ends with $code: $(<"$work/suspended")"
+	said suspended '^released' || fail "$loss: not released: $(<"$work/suspended")"
+	grep -q 'undo file was removed or replaced' "$work/suspended" || fail "$loss: $(<"$work/suspended")"
+	is_running "$one" || fail "$loss: it stays held"
+
+	in_background scheduled "$GPREEMPT" schedule --be "$one" --be "$two" --policy rr:quantum=30000 --for 3s
+	scheduler=$JOB
+	until_true said scheduled '^ready' || fail "$loss: no schedule: $(<"$work/scheduled")"
+	$loss "$GPREEMPT_UNDO"
+	wait "$scheduler" || fail "$loss: schedule ends with $?: $(<"$work/scheduled")"
+	for pid in $one $two; do
+		is_running "$pid" || fail "$loss: $pid stays held"
+	done
+	[[ $(slices) == "$own" ]] || fail "$loss: slices $(slices) instead of $own"
+done
+for pid in $one $two; do
+	ends_right "$pid"
+done
+finish
