@@ -6,9 +6,9 @@ set -u
 # shellcheck source=tests/cli/nvidia.bash
 . "$SRC/tests/cli/nvidia.bash"
 begin_emu --gpus 1
-start_load
+start_load "$@"
 one=$LOAD
-start_load
+start_load "$@"
 two=$LOAD
 slices() {
 	jq -c "[.clients[].groups[] | select((.pid == $one or .pid == $two) and .engine == 1) | .slice_us] | unique" "$EMU/state"
