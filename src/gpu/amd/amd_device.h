@@ -352,6 +352,7 @@ int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 /* amd_undo.c */
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err);
+int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err);
 
 /* own_queues.c */
 
