@@ -250,9 +250,9 @@ AMD_TEST_ON(a_session_without_an_owner_is_ended, mi250, mi300x)
 		if (recorded)
 			undo_must_log(&h.undo, "session=ended");
 		else
-			assert_int_equal(gp_backend_release_process(&gp_amd_ops, load->pid,
-								    &released, NULL),
-					 2);
+			assert_int_equal(
+				gp_backend_release_process(&gp_amd_ops, load->pid, &released, NULL),
+				2);
 		assert_int_equal(aw_suspended(w, load->pid), 0);
 		TEST_WAIT(!aw_tracer(load->pid));
 		aw_wait_progress(w, load->pid);

@@ -417,7 +417,8 @@ GPU_TEST(a_process_is_released_without_a_record)
 
 	for (int i = 0; i < 5; i++) {
 		kill_a_scheduler(load->pid, 3000);
-		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), 3);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL),
+				 3);
 		assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
 	}
 	assert_true(gw_makes_progress(w, load->pid));
