@@ -220,6 +220,7 @@ struct gp_kfd_thread {
 	int kfd;
 	int activity_fd;      /* wakes the activity thread */
 	bool activity_sleeps; /* it reads no task now; protected by requests.lock */
+	bool handles_events;  /* the list of queues may be old; protected by requests.lock */
 	int epoll_fd;
 	pthread_t thread, activity;
 

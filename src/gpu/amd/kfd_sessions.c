@@ -677,16 +677,26 @@ static void publish_state(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	pthread_mutex_unlock(&h->requests.lock);
 }
 
+static void set_handles_events(struct gp_kfd_thread *h, bool handles)
+{
+	pthread_mutex_lock(&h->requests.lock);
+	h->handles_events = handles;
+	pthread_mutex_unlock(&h->requests.lock);
+}
+
 void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
-	int r = gp_amd_session_events(&target->session);
+	int r;
 
+	set_handles_events(h, true);
+	r = gp_amd_session_events(&target->session);
 	if (r == -ESRCH || r == -EINVAL || r == -EPERM)
 		gp_amd_lose(h, target);
 	else if (r > 0 || target->session.changed)
 		gp_amd_settle(h, target);
 	else if (r < 0)
 		publish_state(h, target);
+	set_handles_events(h, false);
 }
 
 static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)
