@@ -285,9 +285,10 @@ struct gp_gpu_command_ops {
 	/* Puts a task back as an undo record says. -ESRCH: the process has ended. */
 	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
 
-	/* Releases every queue of a process, with or without an undo record of any owner.
+	/* Releases every queue of a process, with or without an undo record of any owner. Sets
+	 * `released`, which may be NULL, if only the release has shown that the process was held.
 	 * Returns the number of queues that it reached, or -errno. */
-	int (*release_process)(pid_t pid, struct gp_error *err);
+	int (*release_process)(pid_t pid, bool *released, struct gp_error *err);
 
 	/* Sets the environment variables that make the vendor's runtime use only one device, in
 	 * programs that this process starts. `index` counts the devices of the back end; `name` and

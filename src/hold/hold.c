@@ -318,27 +318,33 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 	return r;
 }
 
-int gp_holds_hold(struct gp_holds *holds, struct gp_error *err)
-{
-	return switch_all(holds, true, err);
-}
-
-/* Releases are repeated: a task that stays held does no work. */
-int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
+/* A hold is repeated only if the driver refuses a queue that is being made or destroyed. */
+static int switch_surely(struct gp_holds *holds, bool hold, struct gp_error *err)
 {
 	uint64_t until_ns = now() + AGAIN_NS, pause_ns = AGAIN_MIN_NS;
 
 	for (;;) {
 		struct gp_error why = {0};
-		int r = switch_all(holds, false, &why);
+		int r = switch_all(holds, hold, &why);
 
 		if (!r)
 			return 0;
-		if (r == -ENOMEM || now() >= until_ns)
+		if (r == -ENOMEM || now() >= until_ns || (hold && r != -EAGAIN))
 			return gp_fail(err, r, "%s", why.text);
 		gp_holds_wait(holds, now() + pause_ns, -1);
 		pause_ns = pause_ns < AGAIN_MAX_NS ? 2 * pause_ns : AGAIN_MAX_NS;
 	}
+}
+
+int gp_holds_hold(struct gp_holds *holds, struct gp_error *err)
+{
+	return switch_surely(holds, true, err);
+}
+
+/* Releases are repeated: a task that stays held does no work. */
+int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
+{
+	return switch_surely(holds, false, err);
 }
 
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)

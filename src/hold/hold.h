@@ -48,7 +48,8 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
  * Holds the tasks that this process does not hold yet, or releases all tasks: one call to each
  * device, then waits until the effect on every task was observed (or the driver's answer, on a
  * device that does not show holds: `confirmed` is false then). A release that fails is repeated for
- * a few seconds. Returns 0, or -errno of the first task that failed.
+ * a few seconds, and so is a hold that a queue refuses which is being made or destroyed. Returns 0,
+ * or -errno of the first task that failed.
  */
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);

@@ -184,7 +184,7 @@ void gp_records_release_unrecorded(const struct gp_undo_file *file)
 		if (!gp_task_ref_looks_changed(&ref[i]) ||
 		    gp_records_find(file, seen->pid, seen->start_time, &e))
 			continue;
-		r = gp_backend_release_process(ref[i].gpu->ops, seen->pid, NULL);
+		r = gp_backend_release_process(ref[i].gpu->ops, seen->pid, NULL, NULL);
 		gp_log(r < 0 ? GP_LOG_ERROR : GP_LOG_WARN,
 		       r < 0 ? "unrecorded.still-held" : "unrecorded.released", "pid=%d errno=%d",
 		       seen->pid, r < 0 ? -r : 0);

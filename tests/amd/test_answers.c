@@ -52,6 +52,25 @@ AMD_TEST_ON(a_suspend_that_works_and_then_fails_is_undone, mi250, navi31)
 	aw_wait_released(w, load->pid);
 }
 
+/* Even a failed ENABLE takes the session of another process. */
+AMD_TEST_ON(only_where_the_driver_finds_no_session_one_is_begun, mi250, navi31_old)
+{
+	static const int code[] = {EIO, ENOMEM, EPERM, EACCES, EFAULT, EAGAIN, EBUSY};
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_attach(w, load->pid);
+
+	for (unsigned i = 0; i < sizeof code / sizeof code[0]; i++) {
+		aw_disturb(w, "errno get_queue_snapshot %d", code[i]);
+		assert_int_equal(aw_hold(w, handle).failed, -code[i]);
+		aw_must_say(w, handle, "not known whether another debugger");
+	}
+	aw_disturb(w, "errno get_queue_snapshot %d", ESRCH);
+	assert_int_equal(aw_hold(w, handle).failed, -EIO); /* it lists queues of the process */
+	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 0);
+	aw_calm(w);
+	aw_must_hold(w, handle);
+}
+
 AMD_TEST_ON(a_resume_whose_count_is_wrong_is_not_a_release, mi250, navi31)
 {
 	static const char *const lie[] = {"ignore resume_queues 0", "ignore resume_queues 1",

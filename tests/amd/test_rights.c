@@ -330,7 +330,7 @@ static void release_it(void *answer, const void *arg)
 	pid_t pid = *(const pid_t *)arg;
 	struct gp_error err = {0};
 
-	a->code = gp_backend_release_process(&gp_amd_ops, pid, &err);
+	a->code = gp_backend_release_process(&gp_amd_ops, pid, NULL, &err);
 	note_error(a, &err);
 }
 

@@ -5,6 +5,7 @@
 #include "amd_world.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "gpu/amd/kfd.h"
 
 /* A process that holds a load, and says when it does, and when it no longer does. */
 struct owner {
@@ -92,8 +93,6 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 	assert_true(aw_suspended(w, load->pid) > 0);
 	kill(h.child.pid, SIGSTOP);
 	TEST_WAIT(test_process_state(h.child.pid) == 'T');
-	assert_int_equal(undo_in_child(&h.undo), 0); /* it would let go by itself */
-	assert_true(aw_suspended(w, load->pid) > 0);
 	undo = taken_from(&h.undo, h.child.pid);
 	assert_int_equal(undo_in_child(&undo), 0);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
@@ -156,16 +155,131 @@ AMD_TEST_ON(the_end_of_an_owner_is_confirmed_or_said_not_to_be, mi250, mi250_old
 
 	gp_log_set_sink(keep_log, NULL);
 	start_holder(&h, load->pid);
-	undo_must_log(&h.undo, "undo.not-confirmed");
-	assert_true(aw_suspended(w, load->pid) > 0);
 	test_child_end(&h.child);
 	TEST_WAIT(aw_suspended(w, load->pid) == 0);
-	undo_must_log(&h.undo, "undo.confirmed");
+	undo_must_log(&h.undo, "session=none");
 	aw_disturb(w, "errno get_queue_snapshot %d", EIO);
 	undo_must_log(&h.undo, "session=unknown errno=5");
 	TEST_WAIT(aw_tracer(load->pid) == 0);
 	aw_wait_progress(w, load->pid);
 	gp_log_set_sink(NULL, NULL);
+}
+
+/* The failed ENABLE of a process that then ends: the driver has recorded it as the debugger. */
+static void take_session_and_end(pid_t pid)
+{
+	pid_t thief = fork();
+
+	if (!thief) {
+		struct kfd_runtime_info ignored;
+		int kfd = gp_kfd_open(NULL);
+
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+			_exit(1);
+		_exit(gp_kfd_enable(kfd, pid, 0, kfd, &ignored) != -EALREADY);
+	}
+	assert_int_equal(test_exit_status(thief), 0);
+}
+
+AMD_TEST_ON(a_holder_whose_session_was_taken_releases_all_the_same, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_attach(w, load->pid);
+
+	for (int again = 0; again < 2; again++) {
+		aw_must_hold(w, handle);
+		take_session_and_end(load->pid);
+		assert_int_equal(aw_suspended(w, load->pid), 2);
+		aw_release(w, handle); /* may have to be asked for twice */
+		assert_int_equal(aw_suspended(w, load->pid), 0);
+		aw_must_release(w, handle);
+		aw_wait_progress(w, load->pid);
+	}
+	aw_must_hold(w, handle);
+	take_session_and_end(load->pid);
+	aw_close(w);
+	assert_int_equal(aw_suspended(w, load->pid), 0);
+	TEST_WAIT(!aw_tracer(load->pid));
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* A debugger keeps this process from ending it: nothing says that it was released. */
+AMD_TEST_ON(a_taken_session_that_cannot_be_ended_counts_as_held, mi250)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_attach(w, load->pid);
+	struct gp_observation o;
+	pid_t debugger;
+
+	aw_must_hold(w, handle);
+	take_session_and_end(load->pid);
+	debugger = fork();
+	if (!debugger) {
+		if (ptrace(PTRACE_SEIZE, load->pid, NULL, NULL))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	TEST_WAIT(aw_tracer(load->pid) == debugger);
+	for (int i = 0; i < 3; i++) {
+		o = aw_release(w, handle);
+		assert_int_not_equal(o.failed, 0);
+		assert_true(o.unsure);
+		aw_must_say(w, handle, "may stay suspended");
+	}
+	assert_int_equal(aw_suspended(w, load->pid), 2);
+	kill(debugger, SIGKILL);
+	waitpid(debugger, NULL, 0);
+	TEST_WAIT(!aw_suspended(w, load->pid)); /* it is tried again */
+	aw_wait_progress(w, load->pid);
+}
+
+/* The driver does not resume the queues when the holder ends; so the undo does. */
+AMD_TEST_ON(a_session_without_an_owner_is_ended, mi250, mi300x)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	bool released = false;
+	struct owner h;
+
+	gp_log_set_sink(keep_log, NULL);
+	for (int recorded = 0; recorded < 2; recorded++) {
+		start_holder(&h, load->pid);
+		take_session_and_end(load->pid);
+		test_child_end(&h.child);
+		assert_int_equal(aw_suspended(w, load->pid), 2);
+		if (recorded)
+			undo_must_log(&h.undo, "session=ended");
+		else
+			assert_int_equal(
+				gp_backend_release_process(&gp_amd_ops, load->pid, &released, NULL),
+				2);
+		assert_int_equal(aw_suspended(w, load->pid), 0);
+		TEST_WAIT(!aw_tracer(load->pid));
+		aw_wait_progress(w, load->pid);
+	}
+	assert_true(released);
+	released = false;
+	assert_int_equal(gp_backend_release_process(&gp_amd_ops, load->pid, &released, NULL), 2);
+	assert_false(released);
+	assert_int_equal(kfd_load_stop(load), 0);
+	gp_log_set_sink(NULL, NULL);
+}
+
+AMD_TEST_ON(a_session_that_does_not_end_fails_the_undo, mi250)
+{
+	struct kfd_load *load = aw_load(w);
+	struct gp_error err = {0};
+	struct owner h;
+
+	start_holder(&h, load->pid);
+	take_session_and_end(load->pid);
+	test_child_end(&h.child);
+	aw_disturb(w, "errno disable %d %d", EIO, AW_ALWAYS);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, &err), -EIO);
+	assert_non_null(strstr(err.text, "may stay suspended"));
+	aw_calm(w);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, NULL), 0);
+	aw_wait_released(w, load->pid);
 }
 
 /* A debugger has it, and the record belongs to a different process. */

@@ -45,7 +45,7 @@ static void release_it(void *answer, const void *arg)
 	pid_t pid = *(const pid_t *)arg;
 	struct gp_error err = {0};
 
-	a->code = gp_backend_release_process(&gp_nvidia_ops, pid, &err);
+	a->code = gp_backend_release_process(&gp_nvidia_ops, pid, NULL, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 
@@ -125,7 +125,7 @@ GPU_TEST(without_a_driver_there_are_no_devices)
 	assert_int_equal(gp_rm_open(&rm, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "no NVIDIA driver"));
 	err = (struct gp_error){0};
-	assert_true(gp_backend_release_process(&gp_nvidia_ops, getpid(), &err) < 0);
+	assert_true(gp_backend_release_process(&gp_nvidia_ops, getpid(), NULL, &err) < 0);
 }
 
 GPU_TEST(a_file_that_is_no_driver_is_refused)

@@ -160,7 +160,8 @@ STUCK_TEST(a_stuck_file_delays_no_replay)
 	gw_close(&w->gpu_world);
 	emu_load_kill(ended);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ESRCH);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, w->holder, NULL), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, w->holder, NULL, NULL),
+			 -ENODEV);
 	assert_false(was_asked(w));
 }
 

@@ -378,7 +378,7 @@ GPU_TEST(a_replay_without_effect_is_a_failure)
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
 	emu_control(&w->emu, "ignore disable 100000");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), -EIO);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), -EIO);
 	emu_control(&w->emu, "clear_faults");
 	/* RM does not name the groups: nothing is known, and nothing is undone. */
 	emu_control(&w->emu, "fault handle_info 0x65 100000");
@@ -417,7 +417,8 @@ GPU_TEST(a_process_is_released_without_a_record)
 
 	for (int i = 0; i < 5; i++) {
 		kill_a_scheduler(load->pid, 3000);
-		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), 3);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL),
+				 3);
 		assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
 	}
 	assert_true(gw_makes_progress(w, load->pid));
@@ -433,7 +434,7 @@ GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 	gw_open(&killed);
 	handle = gw_attach(&killed, load->pid);
 	gw_slice_and_hold(&killed, handle);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), 1);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), 1);
 	is_as_cuda_left_it(w, load->pid, 1);
 	gw_close(&killed);
 }
@@ -443,10 +444,10 @@ GPU_TEST(who_cannot_be_released_is_said)
 	struct gp_error err = {0};
 	struct hand *h = gw_hand(w);
 
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, &err), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, NULL, &err), -ENODEV);
 	assert_true(err.text[0]);
 	hand_stop(h);
 	err = (struct gp_error){0};
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, &err), -ESRCH);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h->pid, NULL, &err), -ESRCH);
 	assert_true(err.text[0]);
 }

@@ -96,8 +96,8 @@ SIM_TEST(release_process_needs_no_record)
 
 	world_load(w, "10ms", "train");
 	hold_and_die(w->program[0], &undo);
-	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, getpid(), NULL), -ENODEV);
-	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL), 1);
+	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, getpid(), NULL, NULL), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL, NULL), 1);
 	gpu = world_open(0);
 	handle = world_attach(gpu, w->program[0]);
 	assert_false(world_look(gpu, handle).held);

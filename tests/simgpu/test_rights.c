@@ -29,7 +29,7 @@ static int control(const struct world *w)
 
 static int release_train(const struct world *w)
 {
-	return gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL);
+	return gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL, NULL);
 }
 
 static int use(const struct world *w)

@@ -88,7 +88,7 @@ TEST(a_missing_function_is_a_missing_capability)
 	assert_int_equal(gp_gpu_release_self(&gpu, &err), -ENOTSUP);
 	assert_int_equal(gp_gpu_set_preempt_type(&gpu, 0, 0), -ENOTSUP);
 	assert_int_equal(gp_backend_undo(&ops, &undo, &err), -ENOTSUP);
-	assert_int_equal(gp_backend_release_process(&ops, 1, &err), -ENOTSUP);
+	assert_int_equal(gp_backend_release_process(&ops, 1, NULL, &err), -ENOTSUP);
 	assert_int_equal(gp_backend_make_visible(&ops, 0, "empty", NULL, &err), -ENOTSUP);
 	gp_gpu_why(&gpu, 0, &err);
 	gp_backend_doctor(&ops, NULL, NULL);

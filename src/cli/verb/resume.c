@@ -294,13 +294,13 @@ static bool is_foreign(pid_t pid)
 }
 
 /* Asks every back end: a process may use several. Returns the number of queues, or -errno. */
-static int release_everywhere(pid_t pid, struct gp_error *err)
+static int release_everywhere(pid_t pid, bool *released, struct gp_error *err)
 {
 	int reached = 0, r = -ENODEV;
 
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
 		struct gp_error why = {0};
-		int n = gp_backend_release_process(*b, pid, &why);
+		int n = gp_backend_release_process(*b, pid, released, &why);
 
 		if (n >= 0)
 			reached += n;
@@ -400,7 +400,7 @@ static int undo(const struct gp_undo_entry *e, struct gp_error *err)
 	if (!r || r == -ESRCH)
 		return r;
 	/* If the record is damaged or of another build, at least the queues are released. */
-	if ((r == -EINVAL || unknown) && release_everywhere(e->undo.pid, NULL) > 0)
+	if ((r == -EINVAL || unknown) && release_everywhere(e->undo.pid, NULL, NULL) > 0)
 		return 0;
 	if (unknown)
 		return gp_fail(err, r,
@@ -575,7 +575,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 		return;
 	for (int i = 0; i < n; i++)
 		changed |= gp_task_ref_looks_changed(&ref[i]);
-	r = release_everywhere(pid, &err);
+	r = release_everywhere(pid, &changed, &err);
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* the process has ended */
 	if (r < 0) {

@@ -197,10 +197,13 @@ static void scan_tasks(struct gp_kfd_thread *h, struct scan *scan)
 	pthread_mutex_unlock(&h->requests.lock);
 }
 
-/* A task that was active when it was held still has work. */
+/* A task that was active when it was held still has work. While a request is under way, the driver
+ * may have suspended it. */
 static bool is_active(const struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
-	return g->work == GP_AMD_WORK_SEEN || (t->held && t->activity_known && t->active) ||
+	bool may_be_held = t->held || t->queued;
+
+	return g->work == GP_AMD_WORK_SEEN || (may_be_held && t->activity_known && t->active) ||
 	       (g->work == GP_AMD_WORK_MAYBE && now_ns < t->worked_ns + GP_AMD_LINGER_NS);
 }
 

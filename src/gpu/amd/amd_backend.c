@@ -358,14 +358,6 @@ static int make_visible(unsigned index, const char *name, const char *bus, struc
 	return setenv("ROCR_VISIBLE_DEVICES", text, 1) ? -errno : 0;
 }
 
-/* Nothing to do: the driver resumes the queues when the process that held them ends. */
-static int amd_release_process(pid_t pid, struct gp_error *err)
-{
-	int n = gp_amd_sysfs_queues(pid, NULL, 0);
-
-	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
-}
-
 static const struct gp_gpu_command_ops commands = {
 	.find = gp_amd_find,
 	.queues = gp_amd_queues,
@@ -377,7 +369,7 @@ static const struct gp_gpu_command_ops commands = {
 	.hold_self = gp_amd_hold_self,
 	.release_self = gp_amd_release_self,
 	.undo = gp_amd_undo,
-	.release_process = amd_release_process,
+	.release_process = gp_amd_release_process,
 	.make_visible = make_visible,
 	.doctor = gp_amd_doctor,
 };

@@ -220,6 +220,7 @@ struct gp_kfd_thread {
 	int kfd;
 	int activity_fd;      /* wakes the activity thread */
 	bool activity_sleeps; /* it reads no task now; protected by requests.lock */
+	bool handles_events;  /* the list of queues may be old; protected by requests.lock */
 	int epoll_fd;
 	pthread_t thread, activity;
 
@@ -352,6 +353,7 @@ int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 /* amd_undo.c */
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err);
+int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err);
 
 /* own_queues.c */
 

@@ -3,7 +3,8 @@
  * Puts a process back. The driver resumes all queues when the owner of the session ends. So undo
  * acts only if the owner lives but does not release: it is stopped or hangs. It then ends the
  * owner's session, which resumes all queues. The owner notices it by the closed pipe. If the owner
- * has ended, undo looks whether the driver has ended the session, and logs what it has found.
+ * has ended, undo looks whether the driver has ended the session, ends it if not, and logs what it
+ * has found.
  *
  * The driver lets a tracer end a session. Since 6.12.103 the owner gives up its link at once, so
  * this process can become the tracer. Before, the owner is the tracer, and the driver lets any
@@ -16,6 +17,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -125,7 +127,8 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 }
 
 struct look {
-	const struct gp_undo *undo;
+	pid_t pid;
+	uint64_t start_time;
 	int kfd;
 	int result; /* of gp_kfd_has_session(), or -errno */
 };
@@ -134,42 +137,113 @@ struct look {
 static void *look_for_session(void *arg)
 {
 	struct look *look = arg;
-	pid_t pid = look->undo->pid;
 
-	look->result = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? -errno : 1;
-	if (look->result > 0 && gp_process_gone(pid, look->undo->start_time))
+	look->result = ptrace(PTRACE_SEIZE, look->pid, NULL, NULL) ? -errno : 1;
+	if (look->result > 0 && gp_process_gone(look->pid, look->start_time))
 		look->result = -ESRCH;
 	for (int i = 0; i < END_LOOKS && look->result > 0; i++) {
 		if (i)
 			usleep(LOOK_PAUSE_US);
-		look->result = gp_kfd_has_session(look->kfd, pid);
+		look->result = gp_kfd_has_session(look->kfd, look->pid);
 	}
 	return NULL;
 }
 
-/* The owner has ended, or has closed its session. A process without a session has no suspended
- * queues. A session can be that of another debugger or of the next scheduler, so it is not ended.
- */
-static void note_end(const struct gp_undo *undo)
+static int look(pid_t pid, uint64_t start_time)
 {
-	struct look look = {.undo = undo, .kfd = gp_kfd_open(NULL)};
+	struct look look = {.pid = pid, .start_time = start_time, .kfd = gp_kfd_open(NULL)};
 	pthread_t thread;
 
 	if (look.kfd < 0)
-		look.result = look.kfd;
-	else if (pthread_create(&thread, NULL, look_for_session, &look))
+		return look.kfd;
+	if (pthread_create(&thread, NULL, look_for_session, &look))
 		look.result = -EAGAIN;
 	else
 		pthread_join(thread, NULL);
-	if (look.kfd >= 0)
-		close(look.kfd);
-	if (!look.result || look.result == -ESRCH)
-		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=none", undo->pid);
-	else if (look.result > 0)
+	close(look.kfd);
+	return look.result;
+}
+
+static void end_left_session(pid_t pid, uint64_t start_time)
+{
+	struct gp_amd_session s = {
+		.kfd = gp_kfd_open(NULL), .pid = pid, .pidfd = gp_pidfd_open(pid), .event_fd = -1};
+	int r = s.kfd < 0 || s.pidfd < 0 ? -EIO : gp_amd_link(&s, NULL);
+
+	/* The link of the thread that looked may end a moment after the thread. */
+	for (int i = 0; i < END_LOOKS && r == -EBUSY; i++) {
+		usleep(LOOK_PAUSE_US);
+		r = gp_amd_link(&s, NULL);
+	}
+	if (r || gp_process_gone(pid, start_time))
+		return;
+	if (gp_kfd_has_session(s.kfd, pid) > 0)
+		gp_amd_end_as_tracer(s.kfd, pid);
+	s.enabled = true; /* the runtime of the process may wait for an answer */
+	gp_amd_session_close(&s);
+}
+
+static int fail_left(pid_t pid, struct gp_error *err)
+{
+	return gp_fail(err, -EIO,
+		       "process %d has a debug session that the driver does not end, although its "
+		       "holder is gone; its queues may stay suspended",
+		       pid);
+}
+
+/*
+ * Ends a session that no process traces the target for. The driver keeps it, and its queues
+ * suspended, if the ENABLE of another process failed and that process has ended: it resumes the
+ * queues only at the end of the last process that tried, and only if that one has begun a session.
+ * A session that stays can also be that of a scheduler which began just now, and notices the end.
+ * Returns 1 if there was a session and has ended, 0 if there was none, -EEXIST if there is one, or
+ * -errno: not known.
+ */
+static int end_left(pid_t pid, uint64_t start_time)
+{
+	int r = look(pid, start_time);
+	pid_t child;
+
+	if (r <= 0)
+		return r == -ESRCH ? 0 : r;
+	child = fork(); /* see gp_amd_end_as_tracer() */
+	if (!child) {
+		end_left_session(pid, start_time);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	r = look(pid, start_time);
+	return r > 0 ? -EEXIST : r == -ESRCH || !r ? 1 : r;
+}
+
+/* The owner has ended, or has closed its session. A process without a session has no suspended
+ * queues. */
+static int end_of_dead(const struct gp_undo *undo, struct gp_error *err)
+{
+	int r = end_left(undo->pid, undo->start_time);
+
+	if (r >= 0)
+		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=%s", undo->pid,
+		       r ? "ended" : "none");
+	else if (r == -EEXIST)
 		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=exists", undo->pid);
 	else
 		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=unknown errno=%d",
-		       undo->pid, -look.result);
+		       undo->pid, -r);
+	return r == -EEXIST ? fail_left(undo->pid, err) : 0;
+}
+
+int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
+{
+	int n = gp_amd_sysfs_queues(pid, NULL, 0), r;
+
+	if (n <= 0)
+		return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
+	r = end_left(pid, gp_process_start_time(pid));
+	if (released && r > 0)
+		*released = true;
+	return r == -EEXIST ? fail_left(pid, err) : n;
 }
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)
@@ -180,6 +254,5 @@ int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)
 		return 0;
 	if (undo->owner && gp_process_lives(undo->owner, undo->owner_start_time))
 		return take_from(undo, err);
-	note_end(undo);
-	return 0;
+	return end_of_dead(undo, err);
 }

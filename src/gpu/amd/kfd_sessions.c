@@ -517,6 +517,13 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			hold ? "suspend" : "resume", task->pid, gp_error_name(code));
 }
 
+/* Whether the driver does not know this process any more as the debugger. A runtime that has shut
+ * down does not prevent a look. */
+static bool is_taken(const struct gp_kfd_thread *h, const struct gp_amd_task *task)
+{
+	return gp_kfd_has_session(h->kfd, task->pid) == -EPERM;
+}
+
 static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
 			int code, bool hold)
 {
@@ -527,9 +534,9 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 	for (unsigned i = 0; i < n; i++)
 		explain(task[i], code, hold);
 	pthread_mutex_unlock(&h->requests.lock);
-	/* The session was ended, or the target runs another program: the next try opens a new
-	 * session. */
-	if (code == -EINVAL || code == -ESRCH)
+	/* The session was ended or taken, or the target runs another program: the next try opens a
+	 * new session. */
+	if (code == -EINVAL || code == -ESRCH || (code == -EPERM && is_taken(h, task[0])))
 		gp_amd_lose(h, task[0]->target);
 	return code;
 }
@@ -670,16 +677,26 @@ static void publish_state(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	pthread_mutex_unlock(&h->requests.lock);
 }
 
+static void set_handles_events(struct gp_kfd_thread *h, bool handles)
+{
+	pthread_mutex_lock(&h->requests.lock);
+	h->handles_events = handles;
+	pthread_mutex_unlock(&h->requests.lock);
+}
+
 void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
-	int r = gp_amd_session_events(&target->session);
+	int r;
 
+	set_handles_events(h, true);
+	r = gp_amd_session_events(&target->session);
 	if (r == -ESRCH || r == -EINVAL || r == -EPERM)
 		gp_amd_lose(h, target);
 	else if (r > 0 || target->session.changed)
 		gp_amd_settle(h, target);
 	else if (r < 0)
 		publish_state(h, target);
+	set_handles_events(h, false);
 }
 
 static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)

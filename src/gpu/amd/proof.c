@@ -21,6 +21,7 @@
  * empty ring, that is not noticed.
  */
 #include <errno.h>
+#include <poll.h>
 
 #include "gpu/amd/memory_reader.h"
 
@@ -88,6 +89,16 @@ static bool disprove(struct gp_amd_task *t, uint64_t patience_ns)
 	return true;
 }
 
+/* Whether the program may have made a queue that is not held yet. It can be in the place of one
+ * that was destroyed, and compute units are counted for the process. */
+static bool may_have_new_queue(const struct gp_amd_task *t)
+{
+	struct pollfd events = {.fd = t->target ? t->target->session.event_fd : -1,
+				.events = POLLIN};
+
+	return t->gpu->kfd_thread->handles_events || poll(&events, 1, 0) > 0;
+}
+
 static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, bool is_first,
 			 bool moved, uint64_t now_ns)
 {
@@ -99,8 +110,13 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 
 	p->moves += moved;
 	p->stalls = g->stalled && !moved ? p->stalls + 1 : 0;
-	if (p->moves >= MOVES_MIN || g->occupied > 0)
-		return disprove(t, 0);
+	if (p->moves >= MOVES_MIN || g->occupied > 0) {
+		if (!may_have_new_queue(t))
+			return disprove(t, 0);
+		p->moves = 0;
+		p->read_ns = 0;
+		return false;
+	}
 	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/handshake.h"
 #include "gpu/amd/ptrace_link.h"
@@ -538,6 +539,23 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	}
 }
 
+/* The driver does not know the process, which has not opened the device: it has no session. */
+static bool is_unknown(const struct gp_amd_session *s, int code)
+{
+	return code == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0;
+}
+
+/* There is a session, or it is not known whether there is one. */
+static int explain_look(const struct gp_amd_session *s, int code, struct gp_error *err)
+{
+	if (code > 0 || code == -EPROTO || code == -ESRCH || is_dying(s, code))
+		return explain_enable(s, code > 0 ? -EALREADY : code, err);
+	return gp_fail(err, code,
+		       "it is not known whether another debugger or scheduler is attached to "
+		       "process %d (%s), so the process is left alone; try again",
+		       s->pid, gp_error_name(code));
+}
+
 static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_error *err)
 {
 	struct kfd_runtime_info info = {0};
@@ -545,10 +563,10 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 
 	/* Trap: even a failed ENABLE takes the session from its owner, because the driver records
 	 * the last process that tried. When that process ends, the session has no owner, and its
-	 * queues stay suspended. So a session of another process is looked for first. */
+	 * queues stay suspended. So the driver has to say first that there is no session. */
 	r = gp_kfd_has_session(s->kfd, s->pid);
-	if (r > 0 || r == -EPROTO)
-		return explain_enable(s, r > 0 ? -EALREADY : r, err);
+	if (r && !is_unknown(s, r))
+		return explain_look(s, r, err);
 	r = enable_with_pipe(s, &info);
 	if (r < 0)
 		return explain_enable(s, r, err);
@@ -586,23 +604,65 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	return r;
 }
 
+/* Whether the driver has closed the pipe: the session of this process has ended. */
+static bool is_closed(const struct gp_amd_session *s)
+{
+	struct pollfd pipe = {.fd = s->event_fd};
+
+	return poll(&pipe, 1, 0) > 0 && pipe.revents & POLLHUP;
+}
+
+void gp_amd_end_as_tracer(int kfd, pid_t pid)
+{
+	struct kfd_runtime_info ignored;
+
+	gp_kfd_enable(kfd, pid, 0, kfd, &ignored);
+	gp_kfd_disable(kfd, pid);
+}
+
+/*
+ * The driver does not know this process any more as the debugger, although its session exists: the
+ * failed ENABLE of another process has taken it. A tracer can end it.
+ */
+static int take_back(struct gp_amd_session *s)
+{
+	int r;
+
+	if (s->link != GP_AMD_UNLINKED)
+		return -EPERM;
+	r = gp_amd_link(s, NULL);
+	if (r)
+		return r;
+	r = gp_kfd_has_session(s->kfd, s->pid);
+	if (r > 0 && !is_closed(s)) {
+		gp_log(GP_LOG_WARN, "session.taken", "pid=%d", s->pid);
+		gp_amd_end_as_tracer(s->kfd, s->pid);
+		r = gp_kfd_has_session(s->kfd, s->pid);
+	}
+	if (is_closed(s))
+		r = 0; /* a session that exists is of another process */
+	gp_amd_unlink_now(s);
+	return r > 0 ? -EIO : r;
+}
+
 /* Ends the session, and verifies it: 0 or -errno. */
-static int disable(const struct gp_amd_session *s)
+static int disable(struct gp_amd_session *s)
 {
 	int r = gp_kfd_disable(s->kfd, s->pid), seen = gp_kfd_has_session(s->kfd, s->pid);
 
-	if (!seen || seen == -ESRCH)
+	if (!seen || seen == -ESRCH || (seen < 0 && is_closed(s)))
 		return 0;
 	if (seen > 0)
 		return r < 0 ? r : -EIO;
-	/* This process may not look any more. If the session has ended, it may not end it either,
-	 * or there is nothing to end. */
+	/* This process may not look. If the session has ended, there is nothing to end. */
 	if (r >= 0)
 		r = gp_kfd_disable(s->kfd, s->pid);
+	if (r == -EPERM)
+		return take_back(s);
 	return is_over(r) ? 0 : r < 0 ? r : -EIO;
 }
 
-static int disable_surely(const struct gp_amd_session *s)
+static int disable_surely(struct gp_amd_session *s)
 {
 	int r = -EIO;
 
@@ -621,7 +681,7 @@ static void answer_late(struct gp_amd_session *s)
 
 	if (!gp_amd_is_in_handshake(s->pid) || link_to(s, NULL))
 		return;
-	if (enable_with_pipe(s, &info) < 0)
+	if (gp_kfd_has_session(s->kfd, s->pid) || enable_with_pipe(s, &info) < 0)
 		return;
 	gp_kfd_send_runtime_event(s->kfd, s->pid);
 	disable_surely(s);

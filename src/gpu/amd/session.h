@@ -89,6 +89,15 @@ int gp_amd_session_end(struct gp_amd_session *s);
  * calls gp_amd_session_tick() until it is unlinked; otherwise the target stops when it wakes up. */
 int gp_amd_session_close(struct gp_amd_session *s);
 
+/*
+ * Ends a session whose debugger, as the driver knows it, is another process that may have ended.
+ * The caller has linked to the target. Its own ENABLE comes first: it fails, and makes this process
+ * the debugger; else the driver could write to the freed record of the other. The driver counts the
+ * end among this process's sessions: call it only for a session that this process began, or in a
+ * process that has none and begins none.
+ */
+void gp_amd_end_as_tracer(int kfd, pid_t pid);
+
 /* Answers the runtime and reads the queues again. 1: there were events; 0: none; -ESRCH: the target
  * has ended or runs another program. */
 int gp_amd_session_events(struct gp_amd_session *s);

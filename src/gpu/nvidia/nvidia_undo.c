@@ -311,13 +311,14 @@ static uint32_t release_group(struct gp_nv_target *t, struct gp_rm *rm, struct g
 	return ref.status;
 }
 
-int gp_nv_release_process(pid_t pid, struct gp_error *err)
+int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err)
 {
 	struct gp_nv_target t;
 	uint32_t status = NV_OK;
 	struct gp_rm rm;
 	int groups = 0, code;
 
+	(void)released;
 	open_rm(&rm, NULL);
 	code = open_with_groups(&t, &rm, pid, NULL, err);
 	if (code) {

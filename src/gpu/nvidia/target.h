@@ -212,6 +212,6 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err);
 
 /* Enables every compute group of a process, on all GPUs, and resets tiny slices to the default.
  * Returns the number of groups, or -errno. */
-int gp_nv_release_process(pid_t pid, struct gp_error *err);
+int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err);
 
 #endif

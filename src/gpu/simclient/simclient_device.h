@@ -90,7 +90,7 @@ int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct g
 			unsigned max, struct gp_error *err);
 int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
 int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err);
-int gp_simclient_release_process(pid_t pid, struct gp_error *err);
+int gp_simclient_release_process(pid_t pid, bool *released, struct gp_error *err);
 void gp_simclient_doctor(gp_finding_fn *say, void *arg);
 
 #endif

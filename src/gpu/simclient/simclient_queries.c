@@ -157,12 +157,13 @@ int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err)
 	return r;
 }
 
-int gp_simclient_release_process(pid_t pid, struct gp_error *err)
+int gp_simclient_release_process(pid_t pid, bool *released, struct gp_error *err)
 {
 	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
 	char path[GP_SIMGPU_PATH_SIZE];
 	int devices = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), err), reached = 0;
 
+	(void)released;
 	if (devices < 0)
 		return devices;
 	if (!start_time)
