@@ -3,6 +3,7 @@
  * Finds the processes that use the GPU: from RM's list of computing processes, and, for processes
  * that RM does not list, by a sweep over all processes of the machine.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -33,7 +34,9 @@ static bool is_final(int error)
 
 static void note_error(struct gp_nv_gpu *d, pid_t pid, int error)
 {
-	if (error && !is_final(error) && !d->sweep_error && gp_process_start_time(pid))
+	bool lives = error && (!kill(pid, 0) || errno != ESRCH);
+
+	if (lives && !is_final(error) && !d->sweep_error)
 		d->sweep_error = error;
 }
 
