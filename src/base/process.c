@@ -370,15 +370,24 @@ int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
-	int r = 0;
+	int r = 0, error = EIO; /* at least this process is listed */
 
 	if (!proc)
 		return -errno;
-	while (!r && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			r = each(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+	while (!r) {
+		errno = 0;
+		entry = readdir(proc);
+		if (!entry) {
+			error = errno ? errno : error;
+			break;
+		}
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		r = each(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+		error = 0;
+	}
 	closedir(proc);
-	return r;
+	return r ? r : -error;
 }
 
 /* The last number of "NSpid: 4711 12 1" is the pid in the innermost namespace. */

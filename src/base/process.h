@@ -78,7 +78,8 @@ char gp_yama_scope(void);
  */
 int gp_process_denied(struct gp_error *err, pid_t pid, int code);
 
-/* Calls `each` for every process until it returns a value other than 0. Returns that value. */
+/* Calls `each` for every process until it returns a value other than 0. Returns that value, or
+ * -errno: not every process was listed. */
 int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg);
 
 /*

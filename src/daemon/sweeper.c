@@ -19,7 +19,9 @@
 
 struct gp_sweeper {
 	struct gp_undo_file *undo; /* owned by the thread */
-	bool is_first;             /* no daemon has used the undo file before */
+	/* Look for tasks that are held without a record: no daemon has used the undo file before,
+	 * or the driver or /proc did not answer the last time. */
+	bool unrecorded_due;
 	pthread_t thread;
 	int stop_fd;
 };
@@ -33,7 +35,13 @@ static void follow_undo_file(struct gp_sweeper *s)
 		return;
 	gp_undo_close(s->undo);
 	s->undo = file;
-	gp_records_release_unrecorded(file); /* the device threads have written theirs again */
+	s->unrecorded_due = true; /* the device threads have written theirs again */
+}
+
+static void release_unrecorded(struct gp_sweeper *s)
+{
+	if (s->unrecorded_due)
+		s->unrecorded_due = gp_records_release_unrecorded(s->undo);
 }
 
 static void *sweep(void *arg)
@@ -42,10 +50,10 @@ static void *sweep(void *arg)
 	struct pollfd p = {.fd = s->stop_fd, .events = POLLIN};
 
 	pthread_setname_np(pthread_self(), "sweeper");
-	if (s->is_first)
-		gp_records_release_unrecorded(s->undo);
+	release_unrecorded(s);
 	while (poll(&p, 1, SWEEP_EVERY_MS) <= 0) {
 		follow_undo_file(s);
+		release_unrecorded(s);
 		gp_records_drop_ended(s->undo);
 	}
 	return NULL;
@@ -58,7 +66,7 @@ int gp_sweeper_begin(struct gp_control *c, struct gp_error *err)
 
 	if (!s)
 		return -ENOMEM;
-	s->is_first = gp_undo_is_first_scheduler(c->undo);
+	s->unrecorded_due = gp_undo_is_first_scheduler(c->undo);
 	s->stop_fd = eventfd(0, EFD_CLOEXEC);
 	r = s->stop_fd < 0 ? -errno : gp_undo_open(&s->undo, true, err);
 	if (!r)

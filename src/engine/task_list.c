@@ -323,7 +323,10 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.waited_max_ns = t->waited_max_ns,
 		.start_time = e->identity[index].start_time,
 		.memory = e->identity[index].memory,
-		.known = t->unsure ? 0 : v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
+		/* A task without activity may be held. */
+		.known = t->unsure || (!(v->known & GP_KNOWN_HELD) && !gp_seen_active(v))
+				 ? 0
+				 : v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
 		.active = gp_seen_active(v),
 		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
 		.waits = counters->waits.count,

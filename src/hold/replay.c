@@ -168,15 +168,15 @@ void gp_records_drop_ended(struct gp_undo_file *file)
 			gp_undo_drop_same(file, i, &e);
 }
 
-void gp_records_release_unrecorded(const struct gp_undo_file *file)
+int gp_records_release_unrecorded(const struct gp_undo_file *file)
 {
 	struct gp_devices devices;
 	struct gp_task_ref *ref = NULL;
 	struct gp_undo_entry e;
-	int n, r;
+	int n, r = gp_devices_open(&devices, GP_OPEN_QUIET, NULL), error = 0;
 
-	if (gp_devices_open(&devices, GP_OPEN_QUIET, NULL))
-		return;
+	if (r)
+		return r == -ENODEV ? 0 : r; /* without a device nothing is held */
 	n = gp_devices_scan(&devices, GP_DEVICES_MAX, &ref, NULL);
 	for (int i = 0; i < n; i++) {
 		const struct gp_seen *seen = &ref[i].seen;
@@ -188,9 +188,12 @@ void gp_records_release_unrecorded(const struct gp_undo_file *file)
 		gp_log(r < 0 ? GP_LOG_ERROR : GP_LOG_WARN,
 		       r < 0 ? "unrecorded.still-held" : "unrecorded.released", "pid=%d errno=%d",
 		       seen->pid, r < 0 ? -r : 0);
+		if (r < 0 && r != -ESRCH && r != -ENODEV)
+			error = r;
 	}
 	free(ref);
 	gp_devices_close(&devices);
+	return n < 0 ? n : error;
 }
 
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

@@ -68,8 +68,8 @@ void gp_records_replay_dead(struct gp_undo_file *file);
 void gp_records_drop_ended(struct gp_undo_file *file);
 
 /* Releases the tasks that are visibly held and have no record, and logs them. For a scheduler whose
- * undo file was lost. May block. */
-void gp_records_release_unrecorded(const struct gp_undo_file *file);
+ * undo file was lost. May block. 0, or -errno: not every task could be examined or released. */
+int gp_records_release_unrecorded(const struct gp_undo_file *file);
 
 /* Puts back everything that this process changed and drops the records of tasks that were put back.
  * Returns 0, or -errno of the first task that failed; its record stays. */

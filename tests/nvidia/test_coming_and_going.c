@@ -94,6 +94,19 @@ GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
 }
 
+/* The process lives on without a GPU. */
+GPU_TEST(a_held_process_that_executes_another_program_is_no_task_any_more)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+
+	gw_slice_and_hold(w, handle);
+	kill(load->pid, SIGUSR1);
+	TEST_WAIT(!gw_sees(w, load->pid, NULL));
+	assert_int_equal(gp_gpu_find(w->gpu, load->pid, &(struct gp_seen){0}, NULL), -ENODEV);
+	gp_gpu_detach(w->gpu, handle);
+}
+
 GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
 	struct emu_load *load = gw_load(w);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A killed scheduler leaves a record; its replay restores the process. */
+#include <sys/resource.h>
+
 #include "base/process.h"
 #include "base/rng.h"
 #include "hold/replay.h"
@@ -216,33 +218,116 @@ GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 	assert_int_equal(emu_load_stop(load), 0);
 }
 
-/* The process of the record ended; its queues live on in a child, stopped. */
-GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
+/* The child that has the queues of a load with --fork. */
+static pid_t child_of(const struct emu_load *load)
 {
 	char path[64];
-	struct gp_undo undo;
-	uint32_t handle, held;
-	uint64_t slice_us;
 	int child = 0;
-	pid_t parent;
 	FILE *f;
-	struct emu_load *load = gw_load(w, "--fork");
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/children", load->pid, load->pid);
 	f = fopen(path, "re");
 	assert_non_null(f);
 	assert_int_equal(fscanf(f, "%d", &child), 1);
 	fclose(f);
-	handle = gw_attach(w, load->pid);
-	undo = record_of(w, handle);
-	gw_slice_and_hold(w, handle);
-	parent = gw_kill(load);
+	return child;
+}
+
+/* Holds it and leaves it so: the process of the device ends. */
+static struct gp_undo leave_held(struct gpu_world *w, pid_t pid)
+{
+	struct gp_action a = {0};
+	struct test_child child;
+	struct gp_undo undo;
+
+	if (test_fork(&child)) {
+		a.handle = gw_attach(w, pid);
+		undo = record_of(w, a.handle);
+		gw_slice_and_hold(w, a.handle);
+		_exit(write(STDOUT_FILENO, &undo, sizeof undo) != sizeof undo);
+	}
+	assert_int_equal(read(child.from, &undo, sizeof undo), sizeof undo);
+	test_child_end(&child);
+	assert_true(emu_groups_held(&w->emu, pid));
+	return undo;
+}
+
+/* The process of the record ended; its queues live on in a child, stopped. */
+GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
+{
+	uint32_t held;
+	uint64_t slice_us;
+	struct emu_load *load = gw_load(w, "--fork");
+	pid_t child = child_of(load), parent = load->pid;
+	struct gp_undo undo = leave_held(w, parent);
+	int silent, wrong;
+
+	gw_kill(load);
+	/* RM denies the queues, and lists the process that made them: the record must stay. */
+	emu_control(&w->emu, "fault handle_info 0x57 100000");
+	silent = gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
+	emu_control(&w->emu, "clear_faults");
+	emu_control(&w->emu, "fault get_info 0x57 100000");
+	wrong = gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
+	emu_control(&w->emu, "clear_faults");
 	gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
 	held = emu_groups_held(&w->emu, parent);
 	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
 	kill(child, SIGKILL); /* the test must end it */
+	assert_int_equal(silent, -EIO);
+	assert_int_equal(wrong, -EIO);
 	assert_int_equal(held, 0);
 	assert_int_equal(slice_us, 2048);
+	TEST_WAIT(gp_backend_undo(&gp_nvidia_ops, &undo, NULL) == -ESRCH); /* not kept for ever */
+}
+
+/* Replays a record with `spare` free descriptors. */
+static int undo_with_few_files(const struct gp_undo *undo, unsigned spare)
+{
+	struct rlimit before, few;
+	int lowest = dup(STDIN_FILENO), r;
+
+	assert_true(lowest >= 0);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)lowest + spare, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	r = gp_backend_undo(&gp_nvidia_ops, undo, NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return r;
+}
+
+/* A process that could not be examined has neither ended nor closed its files. */
+static void keeps_its_record(struct gpu_world *w, bool orphan)
+{
+	struct emu_load *load = orphan ? gw_load(w, "--fork") : gw_load(w);
+	pid_t pid = load->pid, child = orphan ? child_of(load) : pid;
+	struct gp_undo undo = leave_held(w, pid);
+	unsigned failed = 0, wrong = 0, held = 1;
+
+	if (orphan)
+		gw_kill(load);
+	for (unsigned spare = 0; spare < 32 && held; spare++) {
+		int r = undo_with_few_files(&undo, spare);
+
+		held = emu_groups_held(&w->emu, pid);
+		failed += r && r != -ESRCH;
+		wrong += held && (!r || r == -ESRCH);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(held, 0);
+	assert_true(failed > 3); /* otherwise nothing was tried */
+}
+
+GPU_TEST(a_process_that_cannot_be_examined_keeps_its_record)
+{
+	keeps_its_record(w, false);
+}
+
+GPU_TEST(an_heir_that_cannot_be_examined_keeps_the_record)
+{
+	keeps_its_record(w, true);
 }
 
 GPU_TEST(a_record_of_a_process_that_ended_says_so)
@@ -386,6 +471,9 @@ GPU_TEST(a_replay_without_effect_is_a_failure)
 	/* RM says that they are gone, and lists the process as computing. */
 	emu_control(&w->emu, "clear_faults");
 	emu_control(&w->emu, "fault handle_info 0x57 100000");
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
+	/* RM has no list of processes; a process with a control file has a client. */
+	emu_control(&w->emu, "fault pids 0x56 100000");
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
 	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
 	emu_control(&w->emu, "clear_faults");

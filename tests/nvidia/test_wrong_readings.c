@@ -117,3 +117,78 @@ GPU_TEST(after_a_release_that_the_driver_denies_the_state_is_unknown)
 	TEST_WAIT(!gw_look(w, a.handle).unsure);
 	assert_false(gw_look(w, a.handle).held);
 }
+
+/* The other program is the back end's second device for the GPU. */
+GPU_TEST(a_hold_by_another_program_is_seen_and_so_is_its_end)
+{
+	struct gpu_world other = {.emu = w->emu};
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid), others;
+
+	assert_false(gw_settled(w, handle).held);
+	gw_open(&other);
+	others = gw_attach(&other, load->pid);
+	gw_act(&other, GW_HOLD, others, 0);
+	TEST_WAIT(gw_look(w, handle).held);
+	gw_act(&other, GW_RELEASE, others, 0);
+	TEST_WAIT(!gw_look(w, handle).held);
+	gw_close(&other);
+}
+
+/* Of a task that the back end has not changed only a fresh reading says whether it is held. */
+GPU_TEST(without_a_reading_it_is_not_known_whether_a_task_is_held)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+
+	TEST_WAIT(gw_look(w, handle).known & GP_KNOWN_HELD);
+	emu_control(&w->emu, "fault channel_state 0x65 %d", ALWAYS);
+	TEST_WAIT(!(gw_look(w, handle).known & GP_KNOWN_HELD));
+	emu_control(&w->emu, "clear_faults");
+	TEST_WAIT(gw_look(w, handle).known & GP_KNOWN_HELD);
+}
+
+/* After the client: the device, the subdevice, the diagnostic subdevice. */
+GPU_TEST(what_the_driver_refused_at_the_start_is_asked_for_again)
+{
+	struct gpu_world other = {.emu = w->emu};
+	struct emu_load *load = gw_load(w);
+
+	gw_open(&other);
+	gw_act(&other, GW_HOLD, gw_attach(&other, load->pid), 0);
+	for (int after = 1; after <= 3; after++) {
+		uint32_t handle;
+
+		emu_control(&w->emu, "fault alloc 0x51 1 after %d", after);
+		handle = gw_attach(w, load->pid);
+		TEST_WAIT(gw_look(w, handle).held);
+		gw_close(w);
+		emu_control(&w->emu, "clear_faults");
+	}
+	gw_close(&other);
+}
+
+GPU_TEST(processes_that_the_driver_does_not_name_are_not_no_processes)
+{
+	struct emu_load *load = gw_load(w);
+
+	emu_control(&w->emu, "fault handle_info 0x57 %d", ALWAYS);
+	gw_open(w);
+	assert_true(gp_gpu_scan(w->gpu, gw_now(), NULL, 0) < 0);
+	emu_control(&w->emu, "clear_faults");
+	TEST_WAIT(gp_gpu_scan(w->gpu, gw_now(), NULL, 0) == 1);
+	emu_load_kill(load);
+	TEST_WAIT(gp_gpu_scan(w->gpu, gw_now(), NULL, 0) == 0);
+}
+
+GPU_TEST(a_driver_that_does_not_answer_is_not_no_driver)
+{
+	static const char *const fault[] = {"errno alloc 5 1", "fault alloc 0x51 1",
+					    "fault probed_ids 0x65 1", "ignore probed_ids 1"};
+
+	for (unsigned i = 0; i < sizeof fault / sizeof *fault; i++) {
+		assert_int_equal(emu_control(&w->emu, "%s", fault[i]), 0);
+		assert_true(gp_nvidia_ops.probe() < 0);
+		assert_int_equal(gp_nvidia_ops.probe(), 2);
+	}
+}

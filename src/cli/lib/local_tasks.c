@@ -125,6 +125,8 @@ static enum gp_task_state state_of(const struct row *row, bool queue_held, pid_t
 		.running = 2 * s->running_ticks > s->active_ticks,
 	};
 
+	if (!held_known && !c.held && !c.active)
+		c.known = 0; /* it may be held */
 	/* A task with an owner may be held, and AMD's driver shows holds only to their owner. Only
 	 * a device that reports running tasks shows otherwise. */
 	if (owner && !c.held && !(o->known & GP_KNOWN_RUNNING))

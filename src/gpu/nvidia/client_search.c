@@ -377,7 +377,7 @@ bool gp_nv_is_doubtful(const struct gp_nv_target *t)
 	for (unsigned i = 0; i < t->nclients; i++)
 		if (t->client[i].doubtful)
 			return true;
-	return t->doubtful;
+	return t->doubtful || t->list_error || t->borrow_error;
 }
 
 bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/nvidia/file_identity.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define MOUNT_LINES_MAX 1024 /* of mountinfo; a user can make 100,000 mounts */
 
-/* The mount id of an open file; -1: not known. The kernel answers without the file system. */
+/* The mount id of an open file, or -errno. The kernel answers without the file system. */
 static int mount_id(const char *process, int file)
 {
 	char path[64], text[256];
@@ -24,12 +25,12 @@ static int mount_id(const char *process, int file)
 	snprintf(path, sizeof path, "/proc/%s/fdinfo/%d", process, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -1;
+		return -errno;
 	n = read(fd, text, sizeof text - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	id = strstr(text, "\nmnt_id:");
-	return id ? (int)strtol(id + strlen("\nmnt_id:"), NULL, 10) : -1;
+	return id ? (int)strtol(id + strlen("\nmnt_id:"), NULL, 10) : -EIO;
 }
 
 /* File systems that answer without a server and without user space. */
@@ -59,8 +60,8 @@ static bool is_safe_line(const char *line, dev_t ours)
 	return makedev((unsigned)major, (unsigned)minor) == ours || is_local(type);
 }
 
-/* Looks for the mount among those that the process sees. */
-static bool is_safe_mount(const char *process, int id, dev_t ours)
+/* Looks for the mount among those that the process sees. 1, 0 or -errno. */
+static int is_safe_mount(const char *process, int id, dev_t ours)
 {
 	char path[64], *line = NULL;
 	bool found = false, safe = false;
@@ -70,7 +71,7 @@ static bool is_safe_mount(const char *process, int id, dev_t ours)
 	snprintf(path, sizeof path, "/proc/%s/mountinfo", process);
 	f = fopen(path, "re");
 	if (!f)
-		return false;
+		return -errno;
 	for (unsigned i = 0; i < MOUNT_LINES_MAX && !found && getline(&line, &size, f) > 0; i++) {
 		found = strtol(line, NULL, 10) == id;
 		safe = found && is_safe_line(line, ours);
@@ -88,20 +89,22 @@ static bool is_listed(const struct gp_nv_mounts *mounts, int id)
 	return false;
 }
 
-/* Whether files of a mount can be examined without waiting. The caller keeps the mount. */
-static bool is_safe(const char *process, int id)
+/* Whether files of a mount can be examined without waiting: 1, 0 or -errno. The caller keeps the
+ * mount. */
+static int is_safe(const char *process, int id)
 {
-	int own_fd = open(gp_rm_path(), O_PATH | O_CLOEXEC), own_id;
+	int own_fd = open(gp_rm_path(), O_PATH | O_CLOEXEC), own_id, safe, error;
 	struct stat own = {0};
 
 	if (own_fd < 0)
-		return false;
+		return errno == ENOENT ? 0 : -errno;
 	own_id = mount_id("self", own_fd);
-	if (own_id != id)
-		fstat(own_fd, &own);
+	error = own_id < 0 ? own_id : own_id != id && fstat(own_fd, &own) ? -errno : 0;
 	close(own_fd);
-	return own_id == id || is_safe_mount(process, id, own.st_dev) ||
-	       is_safe_mount("self", id, own.st_dev);
+	if (error || own_id == id)
+		return error ? error : 1;
+	safe = is_safe_mount(process, id, own.st_dev);
+	return safe == 1 ? safe : is_safe_mount("self", id, own.st_dev) == 1 ? 1 : safe;
 }
 
 bool gp_nv_has_control_name(const char *link_text)
@@ -114,34 +117,37 @@ bool gp_nv_has_control_name(const char *link_text)
 	return length >= tail && !strcmp(link_text + length - tail, name);
 }
 
-bool gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
+int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
 {
 	char process[16], path[64];
-	int fd, id;
-	bool is = false, listed;
+	int fd, id, is = 0;
+	bool listed;
 
 	snprintf(process, sizeof process, "%d", pid);
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return errno == ENOENT ? 0 : -errno; /* closed meanwhile */
 	id = mount_id("self", fd);
-	listed = is_listed(mounts, id);
-	if (!listed && mounts->refused < GP_NV_MOUNTS_MAX) {
-		is = id >= 0 && is_safe(process, id);
+	listed = id >= 0 && is_listed(mounts, id);
+	if (id < 0) {
+		is = id;
+	} else if (!listed && mounts->refused < GP_NV_MOUNTS_MAX) {
+		is = is_safe(process, id);
 		mounts->refused += !is;
 	}
-	is = (is || listed) && gp_rm_is_control_fd(fd);
-	if (is && !listed && mounts->n < GP_NV_MOUNTS_MAX) {
+	if (is > 0 || listed)
+		is = gp_rm_is_control_fd(fd);
+	if (is > 0 && !listed && mounts->n < GP_NV_MOUNTS_MAX) {
 		mounts->mount[mounts->n].id = id;
 		mounts->mount[mounts->n++].fd = fd;
-		return true;
+		return 1;
 	}
 	close(fd);
-	return is && listed;
+	return is > 0 ? listed : is;
 }
 
-bool gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
+int gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
 {
 	char path[64];
 	int fd, id;
@@ -150,10 +156,10 @@ bool gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return errno == ENOENT ? 0 : -errno;
 	id = mount_id("self", fd);
 	close(fd);
-	return id >= 0 && is_listed(mounts, id);
+	return id < 0 ? id : is_listed(mounts, id);
 }
 
 void gp_nv_mounts_close(struct gp_nv_mounts *mounts)

@@ -32,10 +32,12 @@ void gp_nv_mounts_close(struct gp_nv_mounts *mounts);
  * with the same name in every container, whatever directory the device is mounted in. */
 bool gp_nv_has_control_name(const char *link_text);
 
-/* Whether descriptor `file` of a process is the control file. Adds its mount to `mounts`. */
-bool gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file);
+/* Whether descriptor `file` of a process is the control file: 1, 0, or -errno: not known. Adds its
+ * mount to `mounts`. */
+int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file);
 
-/* Whether descriptor `file` of a process is on one of the mounts. The process can replace it. */
-bool gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file);
+/* Whether descriptor `file` of a process is on one of the mounts: 1, 0, or -errno: not known. The
+ * process can replace it. */
+int gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file);
 
 #endif

@@ -24,6 +24,7 @@ static struct gp_nv_gpu *of(struct gp_gpu *gpu)
 	return (struct gp_nv_gpu *)gpu; /* `base` is the first member */
 }
 
+/* A loaded driver has a GPU: an empty list is a failure. */
 static int probe(void)
 {
 	uint32_t id[32];
@@ -31,10 +32,10 @@ static int probe(void)
 	int n = gp_rm_open(&rm, NULL);
 
 	if (n)
-		return n == -EACCES || n == -EPERM ? n : 0;
+		return n == -ENODEV ? 0 : n;
 	n = gp_rm_gpus(&rm, id);
 	gp_rm_close(&rm);
-	return n < 0 ? 0 : n;
+	return n ? n : -EIO;
 }
 
 /* Records of context switches make each switch a few microseconds longer. */
@@ -183,7 +184,7 @@ static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, un
 	pthread_mutex_lock(&d->requests.lock);
 	while (!d->swept)
 		pthread_cond_wait(&d->requests.changed, &d->requests.lock);
-	n = (int)d->nseen;
+	n = d->nseen ? (int)d->nseen : d->scan_error;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)
 		seen[i] = d->seen[i];
 	pthread_mutex_unlock(&d->requests.lock);
@@ -280,7 +281,9 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 		struct gp_nv_task *t = &d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
-		o->known = t->has_groups ? GP_KNOWN_HELD | GP_KNOWN_SLICE : 0;
+		o->known = t->has_groups ? GP_KNOWN_SLICE : 0;
+		if (t->has_groups && t->held_known)
+			o->known |= GP_KNOWN_HELD;
 		o->held = t->held;
 		o->unsure = t->unsure;
 		o->slice_us = t->slice_us;

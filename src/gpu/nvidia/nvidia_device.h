@@ -49,6 +49,8 @@ struct gp_nv_process {
 	uint64_t search_ns;               /* when to continue the search */
 	bool touched;                     /* gpreempt changed it: it is examined more often */
 	bool verify;                      /* read back the effect of the last hold or release */
+	uint64_t verify_ns;               /* when to read back the state next, whoever changed it */
+	bool unreachable;                 /* the last attempt to duplicate its files failed */
 	unsigned heir_sweep;              /* the sweep that looks for its heirs; 0: it lives */
 	unsigned rescans;
 	uint64_t rescan_ns; /* when to examine it next */
@@ -70,6 +72,7 @@ struct gp_nv_task {
 
 	/* Written by the RM thread. */
 	bool has_groups;
+	bool held_known; /* each group was read back, or set and confirmed */
 	bool held;
 	bool unsure; /* it may be held or not, whatever `held` says */
 	uint32_t slice_us;
@@ -118,7 +121,8 @@ struct gp_nv_gpu {
 
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
-	bool fresh; /* a task was attached: the RM thread publishes it */
+	int scan_error; /* -errno: the last sweep could not examine every process */
+	bool fresh;     /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
@@ -136,6 +140,8 @@ struct gp_nv_gpu {
 	/* RM thread only. */
 	pid_t self; /* never a task */
 	struct gp_rm rm;
+	uint64_t reopen_ns; /* when to ask RM again for what it refused at the start */
+	uint64_t reopen_after_ns;
 	struct gp_nv_process **process;
 	unsigned nprocesses;
 	/* Processes that could not be added: pid -> number of open files at that time; for those
@@ -143,6 +149,7 @@ struct gp_nv_gpu {
 	struct gp_table examined;
 	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;      /* begun */
+	int sweep_error;      /* the first error of this sweep that can be temporary */
 	bool sweep_urgent;    /* a process waits for its heirs */
 	unsigned sweeps_done; /* the number of the last complete one */
 	pid_t *to_sweep;      /* the processes of this sweep */
@@ -191,7 +198,9 @@ struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key);
 /* Does the next housekeeping step that is due; false: none is. */
 bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns);
 uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d);
-/* A process has ended. A forked child may have inherited its queues, so a changed process is
+/* Whether the process has ended, or has closed all its control files. */
+bool gp_nv_has_left(const struct gp_nv_process *p);
+/* A process has left. A forked child may have inherited its queues, so a changed process is
  * dropped only after a sweep. false: the sweep is not complete; call again. */
 bool gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p);
 /* After an action. A failed one may mean that the group is gone: examines the process at once. */

@@ -143,9 +143,12 @@ static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
 		check_processes(to, &rm);
 		gp_rm_close(&rm);
 	}
+	if (n < 0)
+		gp_report(to, GP_FINDING_MISSING, "gpu", NULL,
+			  "the NVIDIA driver does not list its GPUs: %s", gp_error_name(n));
 	if (n == 0)
 		gp_report(to, GP_FINDING_MISSING, "gpu", NULL,
-			  "the NVIDIA driver is loaded, but it has no GPU");
+			  "the NVIDIA driver is loaded, but lists no GPU");
 	gp_nvml_close(nvml);
 }
 

@@ -67,14 +67,18 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 }
 
 /* Whether each recorded group was found, or RM says that it is gone. A process that RM lists as
- * computing has a group. */
+ * computing has a group. If RM has no list, a client of the process must be left: a program with a
+ * control file has one. */
 static bool is_complete(const struct gp_nv_target *t, const struct record *r)
 {
 	unsigned groups = 0;
+	int listed = 0;
 
 	for (unsigned i = 0; i < t->ngroups; i++)
 		groups += t->group[i].compute && t->group[i].gpu_id == r->gpu_id;
-	if (!groups && r->n && t->rm && gp_rm_lists(t->rm, t->pid) > 0)
+	if (!groups && r->n)
+		listed = gp_rm_lists(t->rm, t->pid);
+	if (listed > 0 || (listed < 0 && !t->nclients))
 		return false;
 	return groups >= r->n || !gp_nv_is_doubtful(t);
 }
@@ -187,7 +191,7 @@ struct heir {
 	pid_t pid; /* of the record; a process that has this pid now is another */
 	uint32_t status;
 	bool found;
-	bool doubtful; /* RM did not answer whether a process has the groups */
+	bool doubtful; /* whether a process has the groups is not known */
 };
 
 /* Client handles are reused, so the group must match the record, too. */
@@ -205,22 +209,47 @@ static bool has_recorded_group(struct gp_nv_target *t, const struct record *r)
 	return false;
 }
 
+/* Whether a process with this error may be the heir. A process that must not be examined is not:
+ * its parent could not have been changed. */
+static bool may_be_heir(int error)
+{
+	return error && error != -ESRCH && error != -ENODEV && error != -EPERM && error != -EACCES;
+}
+
 static int try_heir(void *arg, pid_t pid)
 {
 	struct heir *h = arg;
 	struct gp_nv_target t;
+	int r;
 
-	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL, NULL))
+	if (pid == getpid() || pid == h->pid)
 		return 0;
+	r = gp_nv_target_open(&t, pid, NULL, NULL);
+	if (r) {
+		h->doubtful |= may_be_heir(r);
+		return 0;
+	}
 	t.rm = h->rm;
-	if (!gp_nv_target_borrow(&t)) {
+	r = gp_nv_target_borrow(&t);
+	if (!r) {
 		h->found = has_recorded_group(&t, h->record);
-		h->doubtful |= gp_nv_is_doubtful(&t);
 		if (h->found)
 			h->status = restore(&t, h->record);
 	}
+	if (!gp_pidfd_ended(t.pidfd))
+		h->doubtful |= r ? may_be_heir(r) : gp_nv_is_doubtful(&t);
 	gp_nv_target_close(&t);
 	return h->found;
+}
+
+/* RM lists the process that made a group, as long as the group exists, also if it has ended. */
+static bool is_still_listed(const struct gp_undo *undo, const struct gp_rm *rm)
+{
+	uint64_t start_time = gp_process_start_time(undo->pid);
+
+	if (start_time && start_time != undo->start_time)
+		return false; /* another process has the pid now */
+	return gp_rm_lists(rm, undo->pid) > 0;
 }
 
 /* A forked child has the same open file, which keeps the queues alive. */
@@ -229,14 +258,18 @@ static int replay_on_heir(const struct gp_undo *undo, const struct gp_rm *rm,
 {
 	struct heir h = {.record = r, .rm = rm, .pid = undo->pid};
 
-	gp_process_each(try_heir, &h);
-	if (!h.found && h.doubtful)
+	if (gp_process_each(try_heir, &h) < 0)
+		h.doubtful = true;
+	if (!h.found && (h.doubtful || is_still_listed(undo, rm)))
 		return gp_fail(err, -EIO,
-			       "the NVIDIA driver does not say which process inherited the queues "
-			       "of process %d",
+			       "process %d has ended or closed its GPU files; whether another "
+			       "process inherited its queues is not known",
 			       undo->pid);
 	if (!h.found)
-		return gp_fail(err, -ESRCH, "process %d has ended", undo->pid);
+		return gp_fail(err, -ESRCH,
+			       "process %d has ended or closed its GPU files, and no process "
+			       "inherited its queues",
+			       undo->pid);
 	if (h.status)
 		return gp_fail(err, gp_rm_errno(h.status),
 			       "the process that inherited the queues of process %d cannot be put "
@@ -252,8 +285,10 @@ static int replay_on_process(const struct gp_undo *undo, struct gp_rm *rm, const
 	uint32_t status;
 	int code = open_with_groups(&t, rm, undo->pid, r, err);
 
+	if (code == -ESRCH || code == -ENODEV)
+		return replay_on_heir(undo, rm, r, err);
 	if (code)
-		return code == -ENODEV ? -ESRCH : code; /* the process no longer uses the GPU */
+		return code;
 	status = t.start_time == undo->start_time ? restore(&t, r) : NV_OK;
 	gp_nv_target_close(&t);
 	if (status)

@@ -3,6 +3,7 @@
  * Finds the processes that use the GPU: from RM's list of computing processes, and, for processes
  * that RM does not list, by a sweep over all processes of the machine.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -23,6 +24,20 @@ static uint64_t open_files(pid_t pid)
 
 	snprintf(path, sizeof path, "/proc/%d/fd", pid);
 	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
+}
+
+/* Whether it is certain that a process cannot be added. Other errors can be temporary. */
+static bool is_final(int error)
+{
+	return error == -ESRCH || error == -ENODEV || error == -EPERM || error == -EACCES;
+}
+
+static void note_error(struct gp_nv_gpu *d, pid_t pid, int error)
+{
+	bool lives = error && (!kill(pid, 0) || errno != ESRCH);
+
+	if (lives && !is_final(error) && !d->sweep_error)
+		d->sweep_error = error;
 }
 
 /* Whether the process is to be examined in this sweep. */
@@ -51,8 +66,11 @@ static bool examine_pid(struct gp_nv_gpu *d, pid_t pid, uint64_t until_ns)
 	if (!r && gp_nv_listing_step(l, until_ns))
 		return false;
 	if (!r && !gp_nv_find_pid(d, pid)) /* RM may have listed it meanwhile */
-		r = l->n ? gp_nv_add_process(d, pid, false, l, NULL) : -ENODEV;
-	if (r && files)
+		r = l->n       ? gp_nv_add_process(d, pid, false, l, NULL)
+		    : l->error ? l->error
+			       : -ENODEV;
+	note_error(d, pid, r);
+	if (is_final(r) && files)
 		gp_table_put(&d->examined, (uint64_t)pid, files);
 	gp_nv_listing_end(l);
 	return true;
@@ -76,8 +94,27 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
+/* -errno: RM lists a process as computing, and does not name its groups. It may have just begun. */
+static int find_unnamed(struct gp_nv_gpu *d)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		struct gp_nv_process *p = d->process[i];
+
+		if (p->leader || gp_nv_computes(&p->target) ||
+		    gp_rm_lists(&d->rm, p->target.pid) <= 0)
+			continue;
+		p->rescan_ns = 0;
+		gp_nv_refresh(d, p, gp_monotonic_ns());
+		if (!gp_nv_computes(&p->target) && !gp_nv_has_left(p))
+			return p->searching ? -EAGAIN : -EIO;
+	}
+	return 0;
+}
+
 static void end_sweep(struct gp_nv_gpu *d)
 {
+	int error = d->sweep_error ? d->sweep_error : find_unnamed(d);
+
 	d->nto_sweep = d->next_to_sweep = 0;
 	d->sweeps_done = d->sweeps;
 	d->sweep_urgent = false;
@@ -86,6 +123,7 @@ static void end_sweep(struct gp_nv_gpu *d)
 	gp_nv_publish_seen(d);
 	pthread_mutex_lock(&d->requests.lock);
 	d->swept = true;
+	d->scan_error = error;
 	pthread_cond_broadcast(&d->requests.changed);
 	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
@@ -97,7 +135,7 @@ static void begin_sweep(struct gp_nv_gpu *d)
 	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
 		gp_table_clear(&d->examined);
 	d->nto_sweep = d->next_to_sweep = 0;
-	gp_process_each(note_pid, d);
+	d->sweep_error = gp_process_each(note_pid, d);
 	d->sweep_ns = GP_NEVER; /* until this sweep has ended */
 	if (!d->nto_sweep)
 		end_sweep(d); /* no memory: a waiting scan() must not wait for ever */
@@ -135,19 +173,21 @@ bool gp_nv_sweep_since(struct gp_nv_gpu *d, unsigned *sweep)
 	return false;
 }
 
-/* A process that could not be added (no permission) is not tried again. */
+/* A process that cannot be added (no permission) is not tried again. */
 static bool try_to_add(struct gp_nv_gpu *d, pid_t pid)
 {
 	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
 		 start_time = gp_process_start_time(pid), before;
+	int r;
 
 	if (pid <= 0 || pid == d->self || !start_time ||
 	    (gp_table_get(&d->examined, key, &before) && before == start_time))
 		return false;
-	if (!gp_nv_add_process(d, pid, true, NULL, NULL))
-		return true;
-	gp_table_put(&d->examined, key, start_time);
-	return false;
+	r = gp_nv_add_process(d, pid, true, NULL, NULL);
+	note_error(d, pid, r);
+	if (is_final(r))
+		gp_table_put(&d->examined, key, start_time);
+	return !r;
 }
 
 /* RM lists a process soon after it has made its first group. */

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/process.h"
 #include "gpu/nvidia/processes.h"
@@ -14,7 +15,11 @@
 #define RESCANS_PER_FULL  20
 #define SETTLE_NS         (100 * GP_NS_PER_MS) /* CUDA sets the slice of a new group sooner */
 #define RESCAN_SETTLE_NS  (2 * GP_NS_PER_MS)
-#define VERIFY_NS         (2 * GP_NS_PER_MS) /* after an action; the next action goes first */
+#define VERIFY_NS         (2 * GP_NS_PER_MS)  /* after an action; the next action goes first */
+#define READ_BACK_NS      GP_NS_PER_S         /* of each task: other programs may hold it */
+#define LEFT_PAUSE_NS     (20 * GP_NS_PER_MS) /* for the search for heirs */
+#define REOPEN_NS         GP_NS_PER_S         /* first pause, then twice as long, up to */
+#define REOPEN_MAX_NS     (32 * GP_NS_PER_S)
 #define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
 #define SEARCH_STEP       256                /* indices between two checks for other work */
 #define SEARCH_MAX_NS     (5 * GP_NS_PER_S)  /* for a command that waits; RM takes 4 us an index */
@@ -243,8 +248,9 @@ int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_n
 	return 0;
 }
 
-/* New clients have indices above the newest one that was searched. */
-static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
+/* New clients have indices above the newest one that was searched. `again`: asks once more for the
+ * newest indices. RM may have denied clients that exist. */
+static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p, bool again)
 {
 	uint32_t top = p->target.search_top, searched = p->target.searched;
 	uint32_t newest = gp_rm_newest(&d->rm);
@@ -252,6 +258,9 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 
 	if (!newest)
 		return;
+	searched = searched + newer > NV_CLIENT_COUNT ? NV_CLIENT_COUNT : searched + newer;
+	if (again && newer < GP_NV_SEARCH_QUICK)
+		newer = GP_NV_SEARCH_QUICK;
 	gp_nv_search_begin(&p->target, newest);
 	gp_nv_search(&p->target, newer, false);
 	if (p->target.doubtful) { /* RM does not answer: the search begins again, in steps */
@@ -259,17 +268,22 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 		p->search_ns = gp_monotonic_ns() + SEARCH_PAUSE_NS;
 		return;
 	}
-	p->target.searched =
-		searched + newer > NV_CLIENT_COUNT ? NV_CLIENT_COUNT : searched + newer;
+	p->target.searched = searched > newer ? searched : newer;
 	note_sharer(d, p);
 }
 
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
-	for (unsigned i = 0; i < p->target.ngroups; i++)
-		if (p->target.group[i].compute && p->target.group[i].gpu_id == d->gpu_id)
-			gp_nv_read_back(&p->target, &p->target.group[i]);
+	p->verify_ns = gp_monotonic_ns() + READ_BACK_NS;
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		struct gp_nv_group *g = &p->target.group[i];
+
+		if (!g->compute || g->gpu_id != d->gpu_id)
+			continue;
+		g->unread |= !p->touched; /* an old reading says nothing about other programs */
+		gp_nv_read_back(&p->target, g);
+	}
 }
 
 /* Whether a group was found or changed since its state was read back. */
@@ -291,15 +305,18 @@ void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns
 
 	p->rescan_ns = gp_time_add(now_ns, p->touched ? RESCAN_TOUCHED_NS : RESCAN_NS);
 	p->files_changed = false;
-	if (full || !had)
+	if (full || !had || p->unreachable)
 		changed |= gp_nv_target_refresh_files(&p->target, now_ns + LISTING_STEP_NS);
-	if (gp_nv_target_borrow(&p->target))
+	p->unreachable = gp_nv_target_borrow(&p->target);
+	if (gp_nv_has_left(p))
+		p->rescan_ns = now_ns + LEFT_PAUSE_NS;
+	if (p->unreachable)
 		return;
 	/* A new client has a new file, or belongs to a program that is starting. */
 	if (changed || (wants_to_compute(p) && !gp_nv_computes(&p->target)))
-		search_newer(d, p);
+		search_newer(d, p, full && !p->target.nclients);
 	changed |= gp_nv_rescan(&p->target, full);
-	if (p->verify || has_unread(d, p) || (full && p->touched))
+	if (p->verify || has_unread(d, p) || now_ns >= p->verify_ns)
 		gp_nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	changed |= note_settled(p);
@@ -366,7 +383,7 @@ void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t
 
 	p->rescan_ns = gp_time_add(now_ns, RESCAN_NS);
 	gp_nv_target_refresh_files(&p->target, now_ns + LISTING_STEP_NS);
-	if (gp_nv_target_borrow(&p->target))
+	if (gp_nv_target_borrow(&p->target) && !gp_nv_has_left(p))
 		return;
 	gp_nv_rescan(&p->target, true);
 	gp_nv_target_give_back(&p->target);
@@ -379,8 +396,37 @@ void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t
 	gp_nv_publish_seen(d);
 }
 
+/* Asks again for what RM refused: the list of processes and the state of channels come from it. */
+static bool reopen(struct gp_nv_gpu *d, uint64_t now_ns)
+{
+	struct gp_rm *rm = &d->rm;
+
+	if (rm->diag || now_ns < d->reopen_ns)
+		return false;
+	d->reopen_after_ns = d->reopen_after_ns ? 2 * d->reopen_after_ns : REOPEN_NS;
+	if (d->reopen_after_ns > REOPEN_MAX_NS)
+		d->reopen_after_ns = REOPEN_MAX_NS;
+	d->reopen_ns = now_ns + d->reopen_after_ns;
+	if (rm->subdevice) {
+		gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL,
+			    0);
+		return true;
+	}
+	if (rm->gpu_fd >= 0)
+		close(rm->gpu_fd);
+	if (rm->device)
+		gp_rm_free(rm->fd, rm->client, rm->client, rm->device);
+	rm->device = 0;
+	gp_rm_open_gpu(rm, d->gpu_id, NULL);
+	if (rm->subdevice)
+		d->pids_ns = 0;
+	return true;
+}
+
 bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 {
+	if (reopen(d, now_ns))
+		return true;
 	if (gp_nv_list_computing(d, now_ns))
 		return true;
 	if (!d->swept || d->sweep_urgent) /* the first scan() waits for the first sweep */
@@ -411,6 +457,8 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 {
 	uint64_t next_ns = gp_nv_next_sweep_ns(d);
 
+	if (!d->rm.diag && d->reopen_ns < next_ns)
+		next_ns = d->reopen_ns;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
 
@@ -454,11 +502,18 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 		}
 }
 
+bool gp_nv_has_left(const struct gp_nv_process *p)
+{
+	const struct gp_nv_target *t = &p->target;
+
+	return gp_pidfd_ended(t->pidfd) || (!t->nfiles && !t->list_error);
+}
+
 /* A child with the same open file; NULL: none is known. */
 static struct gp_nv_process *find_heir(struct gp_nv_gpu *d, const struct gp_nv_process *p)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
-		if (d->process[i]->leader == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
+		if (d->process[i]->leader == p && !gp_nv_has_left(d->process[i]))
 			return d->process[i];
 	return NULL;
 }

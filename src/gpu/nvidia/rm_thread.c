@@ -75,6 +75,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 	unsigned groups = 0, disabled = 0;
 
 	t->unsure = false;
+	t->held_known = true;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
@@ -83,6 +84,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 		groups++;
 		disabled += g->disabled;
 		t->unsure |= g->doubtful;
+		t->held_known &= !g->unread;
 	}
 	t->pid = p->target.pid;
 	t->has_groups = groups;
@@ -412,8 +414,7 @@ static void drop_ended(struct gp_nv_gpu *d)
 {
 	d->drop_ended_ns = now() + DROP_ENDED_NS;
 	for (unsigned i = 0; i < d->nprocesses; i++)
-		if (gp_pidfd_ended(d->process[i]->target.pidfd) &&
-		    gp_nv_process_ended(d, d->process[i]))
+		if (gp_nv_has_left(d->process[i]) && gp_nv_process_ended(d, d->process[i]))
 			i = (unsigned)-1;
 }
 

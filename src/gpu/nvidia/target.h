@@ -78,7 +78,9 @@ struct gp_nv_group {
  * All zero: none is under way. */
 struct gp_nv_listing {
 	pid_t pid;
-	DIR *dir; /* NULL: the listing is complete */
+	DIR *dir;     /* NULL: the listing has ended */
+	int error;    /* -errno: not every file could be examined; 0 at the end: complete */
+	bool started; /* the directory has an entry */
 	unsigned n;
 	int file[GP_NV_FILES_MAX];
 	bool uses_cuda;
@@ -103,6 +105,8 @@ struct gp_nv_target {
 	struct gp_nv_listing listing; /* the next list of files, while it is not complete */
 	struct gp_nv_mounts mounts;   /* of the files below */
 	bool distrusted;              /* it replaced a file while it was duplicated */
+	int list_error;               /* -errno: not every file could be examined */
+	int borrow_error;             /* the same for the last duplication */
 	unsigned nfiles;
 	int file[GP_NV_FILES_MAX];     /* numbers in the target */
 	int borrowed[GP_NV_FILES_MAX]; /* duplicates in this process; -1 = none now */
@@ -123,9 +127,9 @@ struct gp_nv_target {
 	uint32_t searched;   /* number of indices searched, downwards from there */
 };
 
-/* Finds the process and its control files. `listing`: a complete listing, or NULL to make one now.
- * -ESRCH: no such process; -ENODEV: it has none open; -EPERM, -EACCES: no permission to examine it
- * (err holds the reason). */
+/* Finds the process and its control files. `listing`: one that has ended, or NULL to make one now.
+ * -ESRCH: no such process; -ENODEV: all its files were examined, and it has none open; -EPERM,
+ * -EACCES: no permission to examine it (err holds the reason). */
 int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_nv_listing *listing,
 		      struct gp_error *err);
 void gp_nv_target_close(struct gp_nv_target *t);
@@ -134,8 +138,8 @@ void gp_nv_target_close(struct gp_nv_target *t);
  * complete. true: the list changed. */
 bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns);
 
-/* Duplicates the control files. 0, or -errno if none could be duplicated. Each borrow is followed
- * by a give back. */
+/* Duplicates the control files. 0, or -errno if none could be duplicated; -ESRCH: the process has
+ * closed them, or has ended. Each borrow is followed by a give back. */
 int gp_nv_target_borrow(struct gp_nv_target *t);
 void gp_nv_target_give_back(struct gp_nv_target *t);
 
@@ -164,7 +168,8 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all);
 /* Whether the target has a compute group, on any GPU. */
 bool gp_nv_computes(const struct gp_nv_target *t);
 
-/* Whether RM left a question of the last search open: groups may be missing. */
+/* Whether RM left a question of the last search open, or a file of the process was not examined:
+ * groups may be missing. */
 bool gp_nv_is_doubtful(const struct gp_nv_target *t);
 
 /* Changes. The caller calls these functions between borrow and give back. */

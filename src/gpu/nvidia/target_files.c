@@ -37,12 +37,16 @@ int gp_nv_listing_begin(struct gp_nv_listing *l, pid_t pid)
 static void list_entry(struct gp_nv_listing *l, const char *name)
 {
 	char link_text[256];
+	int file, is;
 	ssize_t n;
-	int file;
 
+	l->started = true;
 	if (!isdigit((unsigned char)name[0]))
 		return;
 	n = readlinkat(dirfd(l->dir), name, link_text, sizeof link_text - 1);
+	/* ENOENT: closed meanwhile. No device file has a path that is too long for the kernel. */
+	if (n < 0 && errno != ENOENT && errno != ENAMETOOLONG)
+		l->error = -errno;
 	if (n < 0)
 		return;
 	link_text[n] = 0;
@@ -51,8 +55,11 @@ static void list_entry(struct gp_nv_listing *l, const char *name)
 	if (l->n == GP_NV_FILES_MAX || !gp_nv_has_control_name(link_text))
 		return;
 	file = (int)strtol(name, NULL, 10);
-	if (gp_nv_is_control_file(&l->mounts, l->pid, file))
+	is = gp_nv_is_control_file(&l->mounts, l->pid, file);
+	if (is > 0)
 		l->file[l->n++] = file;
+	else if (is < 0)
+		l->error = is;
 }
 
 bool gp_nv_listing_step(struct gp_nv_listing *l, uint64_t until_ns)
@@ -60,6 +67,7 @@ bool gp_nv_listing_step(struct gp_nv_listing *l, uint64_t until_ns)
 	const struct dirent *entry;
 
 	for (unsigned i = 1; l->dir; i++) {
+		errno = 0;
 		entry = readdir(l->dir);
 		if (entry) {
 			list_entry(l, entry->d_name);
@@ -67,6 +75,8 @@ bool gp_nv_listing_step(struct gp_nv_listing *l, uint64_t until_ns)
 				return true;
 			continue;
 		}
+		if (errno || !l->started) /* every directory has "." */
+			l->error = errno ? -errno : -EIO;
 		closedir(l->dir);
 		l->dir = NULL;
 		qsort(l->file, l->n, sizeof *l->file, compare_int);
@@ -82,7 +92,7 @@ void gp_nv_listing_end(struct gp_nv_listing *l)
 	*l = (struct gp_nv_listing){0};
 }
 
-/* The target takes the files and the mounts of a complete listing. */
+/* The target takes the files and the mounts of a listing that has ended. */
 static void take_listing(struct gp_nv_target *t, struct gp_nv_listing *l)
 {
 	gp_nv_target_give_back(t);
@@ -90,6 +100,7 @@ static void take_listing(struct gp_nv_target *t, struct gp_nv_listing *l)
 	t->mounts = l->mounts;
 	l->mounts = (struct gp_nv_mounts){0};
 	t->uses_cuda = l->uses_cuda;
+	t->list_error = l->error;
 	t->nfiles = l->n;
 	for (unsigned i = 0; i < l->n; i++) {
 		t->file[i] = l->file[i];
@@ -97,13 +108,45 @@ static void take_listing(struct gp_nv_target *t, struct gp_nv_listing *l)
 	}
 }
 
-static int list_all(struct gp_nv_target *t, struct gp_error *err)
+/* Writes the reason why a process has no control file, or none was found. Returns `code`. */
+static int explain(struct gp_error *err, pid_t pid, int code)
 {
-	int r = gp_nv_listing_begin(&t->listing, t->pid);
+	if (code == -EACCES || code == -EPERM)
+		return gp_process_denied(err, pid, code);
+	if (code == -ESRCH)
+		return gp_fail(err, code, "process %d has ended", pid);
+	if (code == -ENODEV)
+		return gp_fail(err, code, "process %d does not use an NVIDIA GPU", pid);
+	return gp_fail(err, code, "the files of process %d cannot be examined: %s", pid,
+		       gp_error_name(code));
+}
 
-	if (r == -EACCES || r == -EPERM)
-		return gp_process_denied(err, t->pid, r);
-	gp_nv_listing_step(&t->listing, GP_NEVER);
+/* The open pidfd keeps the pid from being reused before the start time is read. */
+static int read_start_time(struct gp_nv_target *t)
+{
+	errno = 0;
+	t->start_time = gp_process_start_time(t->pid);
+	if (t->start_time)
+		return 0;
+	return errno == ENOENT || !errno ? -ESRCH : -errno;
+}
+
+/* The process must have a control file, and must not have ended while it was examined. */
+static int take_files(struct gp_nv_target *t, struct gp_nv_listing *listing)
+{
+	int r = 0;
+
+	if (!listing) {
+		listing = &t->listing;
+		r = gp_nv_listing_begin(listing, t->pid);
+		gp_nv_listing_step(listing, GP_NEVER);
+	}
+	if (!r)
+		take_listing(t, listing);
+	if (gp_pidfd_ended(t->pidfd))
+		return -ESRCH;
+	if (!r && !t->nfiles)
+		r = t->list_error ? t->list_error : -ENODEV;
 	return r;
 }
 
@@ -113,30 +156,20 @@ int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_nv_listing *l
 	int r;
 
 	*t = (struct gp_nv_target){.pid = pid, .pidfd = gp_pidfd_open(pid)};
-	if (t->pidfd < 0)
+	if (t->pidfd == -ESRCH || t->pidfd == -EINVAL) /* EINVAL: the pid of a thread */
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
-	/* The open pidfd keeps the pid from being reused before the start time is read. */
-	t->start_time = gp_process_start_time(pid);
-	if (!t->start_time || gp_pidfd_ended(t->pidfd)) {
-		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
-		goto fail;
-	}
-	r = listing ? 0 : list_all(t, err);
-	if (r == -EACCES || r == -EPERM)
-		goto fail;
-	take_listing(t, listing ? listing : &t->listing);
-	if (!r && !t->nfiles)
-		r = -ENODEV;
+	if (t->pidfd < 0)
+		return explain(err, pid, t->pidfd);
+	r = read_start_time(t);
+	if (!r)
+		r = take_files(t, listing);
 	if (r) {
-		gp_fail(err, r, "process %d does not use an NVIDIA GPU", pid);
-		goto fail;
+		gp_nv_target_close(t);
+		return explain(err, pid, r);
 	}
 	gp_process_name(pid, t->name, sizeof t->name);
 	t->is_mps = !strncmp(t->name, MPS_SERVER, strlen(MPS_SERVER));
 	return 0;
-fail:
-	gp_nv_target_close(t);
-	return r;
 }
 
 void gp_nv_target_close(struct gp_nv_target *t)
@@ -164,7 +197,12 @@ bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns)
 		return false;
 	if (gp_nv_listing_step(l, until_ns) || gp_pidfd_ended(t->pidfd))
 		return false;
+	if (l->error && l->n < t->nfiles) { /* the known files stay: some may be among the others */
+		gp_nv_listing_end(l);
+		return false;
+	}
 	t->uses_cuda = l->uses_cuda;
+	t->list_error = l->error;
 	if (l->n == t->nfiles && !memcmp(l->file, t->file, l->n * sizeof *t->file)) {
 		gp_nv_listing_end(l);
 		return false;
@@ -179,16 +217,22 @@ bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns)
  */
 static int borrow_file(struct gp_nv_target *t, int file)
 {
-	int fd;
+	int fd, is;
 
 	if (t->distrusted)
 		return -EPERM;
-	if (!gp_nv_is_on_mounts(&t->mounts, t->pid, file))
-		return -EBADF;
+	is = gp_nv_is_on_mounts(&t->mounts, t->pid, file);
+	if (is <= 0)
+		return is ? is : -EBADF;
 	fd = gp_pidfd_getfd(t->pidfd, file);
 	if (fd < 0)
 		return fd;
-	if (!gp_nv_is_on_mounts(&t->mounts, getpid(), fd)) {
+	is = gp_nv_is_on_mounts(&t->mounts, getpid(), fd);
+	if (is < 0) { /* not known, but it was a control file an instant ago: it can be closed */
+		close(fd);
+		return is;
+	}
+	if (!is) {
 		t->distrusted = true;
 		gp_log(GP_LOG_WARN, "file.replaced", "pid=%d file=%d", t->pid, file);
 		return -EPERM;
@@ -201,22 +245,22 @@ static int borrow_file(struct gp_nv_target *t, int file)
 
 int gp_nv_target_borrow(struct gp_nv_target *t)
 {
-	int r = -ESRCH;
 	unsigned got = 0;
 
 	if (gp_pidfd_ended(t->pidfd))
 		return -ESRCH;
+	t->borrow_error = 0;
 	for (unsigned i = 0; i < t->nfiles; i++) {
 		if (t->borrowed[i] < 0)
 			t->borrowed[i] = borrow_file(t, t->file[i]);
-		if (t->borrowed[i] >= 0) {
+		if (t->borrowed[i] >= 0)
 			got++;
-			continue;
-		}
-		r = t->borrowed[i];
-		t->borrowed[i] = -1;
+		else if (t->borrowed[i] != -EBADF) /* the process has closed it */
+			t->borrow_error = t->borrowed[i];
+		if (t->borrowed[i] < 0)
+			t->borrowed[i] = -1;
 	}
-	return got ? 0 : r == -EBADF ? -ESRCH : r;
+	return got ? 0 : t->borrow_error ? t->borrow_error : -ESRCH;
 }
 
 void gp_nv_target_give_back(struct gp_nv_target *t)
