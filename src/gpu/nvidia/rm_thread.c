@@ -194,6 +194,18 @@ static void give_back(struct action *batch, unsigned n)
 			gp_nv_target_give_back(&batch[i].process->target);
 }
 
+/* The next change goes first; housekeeping reads the other channels 2 ms after the last one. */
+static bool has_request(void *gpu)
+{
+	struct gp_nv_gpu *d = gpu;
+	bool has;
+
+	pthread_mutex_lock(&d->requests.lock);
+	has = gp_requests_first(&d->requests);
+	pthread_mutex_unlock(&d->requests.lock);
+	return has;
+}
+
 static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, bool disable)
 {
 	struct gp_nv_group_ref ref[REFS_MAX];
@@ -217,7 +229,7 @@ static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, 
 		if (!batch[i].status && refs == before)
 			batch[i].status = NV_ERR_OBJECT_NOT_FOUND;
 	}
-	gp_nv_switch(ref, refs, disable);
+	gp_nv_switch_in_turn(ref, refs, disable, has_request, d);
 	for (unsigned k = 0; k < refs; k++)
 		if (ref[k].status)
 			batch[whose[k]].status = ref[k].status;
@@ -265,7 +277,8 @@ static void set_each(struct gp_nv_gpu *d, struct action *a)
 static void note_outcome(struct gp_nv_task *t, const struct action *a)
 {
 	int failed = a->status ? gp_rm_errno(a->status) : 0;
-	uint32_t code = a->status & (GP_RM_ERRNO | GP_RM_NO_EFFECT) ? 0 : a->status;
+	uint32_t unproven = gp_rm_is_unproven(a->status) ? a->status : 0;
+	uint32_t code = unproven || a->status & GP_RM_ERRNO ? 0 : a->status;
 
 	if (a->request.kind == GP_NV_SLICE) {
 		t->slices_queued--;
@@ -276,7 +289,7 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 		t->hold_want = a->request.kind == GP_NV_HOLD;
 		t->hold_failed = failed;
 		t->hold_code = code;
-		t->no_effect = a->status == GP_RM_NO_EFFECT;
+		t->unproven = unproven;
 	}
 }
 
