@@ -194,16 +194,19 @@ static void give_back(struct action *batch, unsigned n)
 			gp_nv_target_give_back(&batch[i].process->target);
 }
 
-/* The next change goes first; housekeeping reads the other channels 2 ms after the last one. */
-static bool has_request(void *gpu)
+/* In a turn of a rotation the GPU is idle between the hold of one task and the release of the next.
+ * Housekeeping reads the other channels 2 ms after the last request. */
+static bool release_waits(void *gpu)
 {
 	struct gp_nv_gpu *d = gpu;
-	bool has;
+	const struct gp_request *next;
+	bool waits;
 
 	pthread_mutex_lock(&d->requests.lock);
-	has = gp_requests_first(&d->requests);
+	next = gp_requests_first(&d->requests);
+	waits = next && next->kind == GP_NV_RELEASE;
 	pthread_mutex_unlock(&d->requests.lock);
-	return has;
+	return waits;
 }
 
 static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, bool disable)
@@ -229,7 +232,7 @@ static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, 
 		if (!batch[i].status && refs == before)
 			batch[i].status = NV_ERR_OBJECT_NOT_FOUND;
 	}
-	gp_nv_switch_in_turn(ref, refs, disable, has_request, d);
+	gp_nv_switch_in_turn(ref, refs, disable, disable ? release_waits : NULL, d);
 	for (unsigned k = 0; k < refs; k++)
 		if (ref[k].status)
 			batch[whose[k]].status = ref[k].status;
