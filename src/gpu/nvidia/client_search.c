@@ -305,6 +305,7 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 	if (was->slice_is_ours)
 		g->slice_found_us = was->slice_found_us;
 	g->mode_is_ours = was->mode_is_ours;
+	g->incomplete = was->incomplete;
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;
 	g->contradicted = was->contradicted;

@@ -10,7 +10,6 @@
  * forgotten then, so this only says how to name the channels in the next call. */
 static void note_denied_channels(int fd, struct gp_nv_group *g)
 {
-	g->incomplete = false;
 	for (unsigned i = 0; i < g->nchannels && !g->incomplete; i++) {
 		uint32_t parent = gp_rm_parent(fd, g->client, g->channel[i]);
 
@@ -257,6 +256,7 @@ static void note_state(struct gp_nv_group *g, const struct reading *r)
 	g->unread = r->status;
 	if (r->status)
 		return;
+	g->incomplete &= g->asked_disable || r->off; /* a hold by group is released by group */
 	g->disabled = is_mixed(r) ? !g->asked_disable : r->off;
 	g->contradicted &= g->disabled;
 	g->doubtful = g->contradicted || is_mixed(r);
