@@ -170,7 +170,7 @@ static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, co
 static uint32_t disable_channels(struct call *call)
 {
 	const struct nv2080_disable_channels *d = &call->params.disable_channels;
-	uint32_t status = NV_OK;
+	uint32_t status = NV_OK, skipped;
 
 	if (d->runlist_preempt_event)
 		return NV_ERR_INSUFFICIENT_PERMISSIONS;
@@ -178,8 +178,9 @@ static uint32_t disable_channels(struct call *call)
 		return NV_ERR_NOT_SUPPORTED;
 	if (!d->count || d->count > NV2080_DISABLE_CHANNELS_MAX)
 		return NV_ERR_INVALID_PARAM_STRUCT;
+	skipped = fault_skipped(NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS);
 	for (uint32_t i = 0; i < d->count && !status; i++)
-		if (!switch_entry(d, i, call->object->gpu))
+		if ((i >= 32 || !(skipped >> i & 1)) && !switch_entry(d, i, call->object->gpu))
 			status = NV_ERR_INVALID_CHANNEL;
 	pthread_cond_broadcast(&rm.engine.changed);
 	return status;

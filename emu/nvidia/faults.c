@@ -6,12 +6,20 @@
 #define MAX_RULES    64u
 #define MAX_COMMANDS 64u
 
-enum rule_kind { RULE_NONE, RULE_STATUS, RULE_ERRNO, RULE_IGNORE, RULE_KILL, RULE_UNSUPPORTED };
+enum rule_kind {
+	RULE_NONE,
+	RULE_STATUS,
+	RULE_ERRNO,
+	RULE_IGNORE,
+	RULE_KILL,
+	RULE_UNSUPPORTED,
+	RULE_SKIP
+};
 
 struct rule {
 	enum rule_kind kind;
 	uint32_t cmd;
-	uint32_t value; /* status, errno, pid */
+	uint32_t value; /* status, errno, pid, entries */
 	uint64_t count; /* calls it still applies to */
 	uint64_t after; /* calls that are spared before */
 };
@@ -64,6 +72,13 @@ struct fault fault_take(uint32_t cmd, pid_t caller)
 	if (death)
 		fault.kill = death->value ? (pid_t)death->value : caller;
 	return fault;
+}
+
+uint32_t fault_skipped(uint32_t cmd)
+{
+	const struct rule *skip = rule_take(RULE_SKIP, cmd);
+
+	return skip ? skip->value : 0;
 }
 
 bool fault_is_unsupported(uint32_t cmd)
@@ -147,6 +162,16 @@ static int set_ignore(char **word)
 	struct rule rule = {.kind = RULE_IGNORE};
 
 	if (!parse_cmd(word[1], &rule.cmd) || !control_number(word[2], &rule.count))
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+/* skip MASK COUNT */
+static int set_skip(char **word)
+{
+	struct rule rule = {.kind = RULE_SKIP, .cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS};
+
+	if (!parse_u32(word[1], &rule.value) || !control_number(word[2], &rule.count))
 		return -EINVAL;
 	return rule_add(rule);
 }
@@ -287,6 +312,7 @@ int control_line(char *line)
 		{"fault", set_fault},
 		{"errno", set_fault},
 		{"ignore", set_ignore},
+		{"skip", set_skip},
 		{"kill_on", set_kill},
 		{"read_slice", set_slice_read},
 		{"unsupported", set_unsupported},

@@ -319,6 +319,8 @@ static const struct argp argp = {
 	       "  fault CMD STATUS COUNT [after N]   answer this status, COUNT times\n"
 	       "  errno CMD ERRNO COUNT [after N]    the ioctl itself fails\n"
 	       "  ignore CMD COUNT                answer OK and do nothing\n"
+	       "  skip MASK COUNT                 `disable` passes over these entries of its "
+	       "list\n"
 	       "  read_slice US                   read back this slice, whatever it is; 0: the "
 	       "true one\n"
 	       "  unsupported CMD                 the driver does not know it\n"

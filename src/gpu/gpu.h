@@ -68,6 +68,7 @@ struct gp_queue {
 	uint32_t slice_us;   /* as programmed */
 	uint32_t interleave; /* 0 low, 1 medium, 2 high; UINT32_MAX = not known */
 	bool held;
+	bool unsure;    /* it may be held or not, whatever `held` says */
 	bool copies;    /* the queue only moves data and is never held */
 	char type[16];  /* "compute", "copy", or the driver's name for the type */
 	uint64_t owner; /* the driver's names for the queue, for reports: client and object */

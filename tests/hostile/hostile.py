@@ -961,10 +961,11 @@ def statuses(*codes):
 NV_CHANGE = (errnos(EIO, EPERM, EINTR, EAGAIN, ENODEV) +
              statuses(NV_BUSY, NV_LOST, NV_PERMISSION, NV_CHANNEL, NV_CLIENT, NV_HANDLE, NV_STATE, NV_TIMEOUT) +
              ['do_errno %d' % EIO, 'do_status 0x%x' % NV_TIMEOUT, 'lie', 'hang'])
+NV_HALVES = ['half_lie 0', 'half_lie 1']
 NV_READ = errnos(EIO, EINTR) + statuses(NV_BUSY, NV_LOST, NV_HANDLE, NV_CLIENT, NV_TIMEOUT, 0x56) + ['lie', 'hang']
 NVIDIA_FAULTS = {
-    'hold': NV_CHANGE,
-    'release': NV_CHANGE,
+    'hold': NV_CHANGE + NV_HALVES,
+    'release': NV_CHANGE + NV_HALVES,
     'set_slice': NV_CHANGE,
     'get_slice': NV_READ + ['value 0', 'value 1', 'value 1000000'],
     'channel_state': NV_READ + ['value 0', 'value 1'],

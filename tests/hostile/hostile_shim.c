@@ -14,7 +14,8 @@
  *              bits B       AMD: do it, set bits B in all ids; half_bits B: in every second id
  *              lie_bits B   AMD: do nothing, set bits B, answer 0
  *              lie_zero     AMD: do nothing, answer 0 without bits
- *              half_lie     AMD: do it for the first half of the queues, answer all of them
+ *              half_lie     do it for the first half of the queues or channels, answer success for
+ *                           all; half_lie 1: for the second half (NVIDIA)
  *              wrong_type T, wrong_gpu ID  AMD: do it, the newest queue of a snapshot has type T
  *                           or is on GPU ID
  *              num N        AMD: do it, answer N queues     entry N      AMD: entry size N
@@ -397,12 +398,30 @@ static void set_value(const struct nv_rm_control *c, uint64_t value)
 	}
 }
 
+/* Holds or releases one half of the channels. */
+static int switch_half(const struct rule *r, int fd, unsigned long request, struct nv_rm_control *c)
+{
+	struct nv2080_disable_channels *p = params_of(c), all = *p;
+	uint32_t first = number_of(r) ? (all.count + 1) / 2 : 0;
+	int result;
+
+	p->count = number_of(r) ? all.count - first : all.count / 2;
+	memmove(p->client, all.client + first, p->count * sizeof *p->client);
+	memmove(p->channel, all.channel + first, p->count * sizeof *p->channel);
+	result = p->count ? (int)syscall(SYS_ioctl, fd, request, c) : 0;
+	*p = all;
+	return result;
+}
+
 static int hostile_control(const struct rule *r, int fd, unsigned long request,
 			   struct nv_rm_control *c)
 {
 	bool pretend = is(r, "lie") || is(r, "status");
-	int result = pretend ? 0 : (int)syscall(SYS_ioctl, fd, request, c);
+	int result;
 
+	if (is(r, "half_lie") && c->cmd == NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS)
+		return switch_half(r, fd, request, c);
+	result = pretend ? 0 : (int)syscall(SYS_ioctl, fd, request, c);
 	if (is(r, "lie"))
 		c->status = NV_OK;
 	if (is(r, "status") || is(r, "do_status"))

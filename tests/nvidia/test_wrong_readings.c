@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver reads back what is not so: it is contradicted, and nothing wrong is restored. */
+/* The driver reads back what is not so, or nothing: it is contradicted, nothing wrong is restored,
+ * and no hold or release counts that is not seen. */
 #include "gpu_world.h"
 
 #define ALWAYS 1000000
@@ -190,5 +191,182 @@ GPU_TEST(a_driver_that_does_not_answer_is_not_no_driver)
 		assert_int_equal(emu_control(&w->emu, "%s", fault[i]), 0);
 		assert_true(gp_nvidia_ops.probe() < 0);
 		assert_int_equal(gp_nvidia_ops.probe(), 2);
+	}
+}
+
+/* Asks for it, and returns what the task looks like when the driver has answered. */
+static struct gp_observation outcome(struct gpu_world *w, bool hold, struct gp_action *a)
+{
+	assert_int_equal(gp_gpu_act(w->gpu, gw_now(), hold ? GP_ACT_HOLD : GP_ACT_RELEASE, a, 1),
+			 0);
+	TEST_WAIT(!gw_look(w, a->handle).under_way);
+	return gw_look(w, a->handle);
+}
+
+static void why_has(struct gpu_world *w, uint32_t handle, const char *text)
+{
+	struct gp_error why = {0};
+
+	gp_gpu_why(w->gpu, handle, &why);
+	assert_non_null(strstr(why.text, text));
+}
+
+/* Bits of channels that the driver passes over: the first; the last; all but the first and last;
+ * all but the last. */
+static const unsigned passed_over[] = {0x01, 0x80, 0x7e, 0x7f};
+
+GPU_TEST(a_release_of_a_part_of_the_channels_has_failed_and_is_not_known)
+{
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = {.handle = gw_attach(w, load->pid)};
+
+	for (unsigned i = 0; i < sizeof passed_over / sizeof *passed_over; i++) {
+		assert_true(gw_act(w, GW_HOLD, a.handle, 0).held);
+		emu_control(&w->emu, "skip %u 1", passed_over[i]);
+		assert_int_equal(outcome(w, false, &a).failed, -EIO);
+		why_has(w, a.handle, "for a part of the channels");
+		for (int k = 0; k < 20; k++) { /* also when it is read back again */
+			assert_true(gw_look(w, a.handle).unsure);
+			usleep(10000);
+		}
+		assert_int_equal(outcome(w, false, &a).failed, 0);
+		assert_false(gw_look(w, a.handle).unsure);
+		assert_true(gw_makes_progress(w, load->pid));
+	}
+}
+
+GPU_TEST(a_hold_of_a_part_of_the_channels_has_failed_and_is_given_up)
+{
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 0);
+
+	for (unsigned i = 0; i < sizeof passed_over / sizeof *passed_over; i++) {
+		emu_control(&w->emu, "skip %u 1", passed_over[i]);
+		assert_int_equal(outcome(w, true, &a).failed, -EIO);
+		why_has(w, a.handle, "for a part of the channels");
+		assert_false(gw_look(w, a.handle).held);
+		assert_true(gw_makes_progress(w, load->pid));
+	}
+}
+
+GPU_TEST(a_group_with_a_part_of_its_channels_held_is_neither_held_nor_released)
+{
+	struct gpu_world other = {.emu = w->emu};
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = {.handle = gw_attach(w, load->pid)}, b;
+
+	gw_open(&other);
+	b = (struct gp_action){.handle = gw_attach(&other, load->pid)};
+	assert_true(gw_act(&other, GW_HOLD, b.handle, 0).held);
+	emu_control(&w->emu, "skip 1 1000");
+	assert_int_equal(outcome(&other, false, &b).failed, -EIO);
+	gp_gpu_set_slice(w->gpu, gw_now(), &a,
+			 1); /* touched, so that it is verified now and then */
+	TEST_WAIT(gw_look(w, a.handle).unsure);
+	emu_control(&w->emu, "clear_faults");
+	assert_int_equal(outcome(w, false, &a).failed, 0);
+	assert_false(gw_look(w, a.handle).unsure);
+	assert_true(gw_makes_progress(w, load->pid));
+	gw_close(&other);
+}
+
+GPU_TEST(an_undo_that_enables_a_part_of_the_channels_is_repeated)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = record_of(w, handle);
+
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	emu_control(&w->emu, "skip 1 1000");
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), -EIO);
+	emu_control(&w->emu, "clear_faults");
+	emu_control(&w->emu, "skip 1 1");
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+	assert_true(gw_makes_progress(w, load->pid));
+}
+
+/* What makes it impossible to read back, although the driver has the call. */
+static const char *const unreadable[] = {"fault channel_state 0x65 1000000",
+					 "errno channel_state 5 1000000"};
+
+GPU_TEST(a_release_that_cannot_be_read_back_has_failed)
+{
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = {.handle = gw_attach(w, load->pid)};
+	struct gp_undo undo = record_of(w, a.handle);
+	struct gp_queue queue[8];
+	struct gp_seen seen;
+
+	assert_true(gw_sees(w, load->pid, &seen));
+	for (unsigned i = 0; i < sizeof unreadable / sizeof *unreadable; i++) {
+		assert_true(gw_act(w, GW_HOLD, a.handle, 0).held);
+		emu_control(&w->emu, "%s", unreadable[i]);
+		emu_control(&w->emu, "ignore disable %d", ALWAYS);
+		assert_int_equal(outcome(w, false, &a).failed, -EIO);
+		why_has(w, a.handle, "cannot be read back");
+		assert_true(gw_look(w, a.handle).unsure);
+		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL), -EIO);
+		for (int n = gp_gpu_queues(w->gpu, seen.key, true, queue, 8, NULL); n-- > 0;)
+			assert_true(queue[n].unsure);
+		emu_control(&w->emu, "clear_faults");
+		assert_int_equal(outcome(w, false, &a).failed, 0);
+		assert_true(gw_makes_progress(w, load->pid));
+		for (int n = gp_gpu_queues(w->gpu, seen.key, true, queue, 8, NULL); n-- > 0;)
+			assert_false(queue[n].unsure || queue[n].held);
+	}
+}
+
+GPU_TEST(a_hold_that_cannot_be_read_back_has_failed_and_is_given_up)
+{
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 0);
+
+	for (unsigned i = 0; i < sizeof unreadable / sizeof *unreadable; i++) {
+		emu_control(&w->emu, "%s", unreadable[i]);
+		assert_int_equal(outcome(w, true, &a).failed, -EIO);
+		assert_true(gw_look(w, a.handle).unsure);
+		assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+		emu_control(&w->emu, "clear_faults");
+		TEST_WAIT(!gw_look(w, a.handle).unsure);
+		assert_false(gw_look(w, a.handle).held);
+	}
+}
+
+GPU_TEST(what_was_refused_at_first_is_opened_when_it_is_read)
+{
+	struct emu_load *load = gw_load(w);
+	struct gp_undo undo;
+	uint32_t handle = gw_attach(w, load->pid);
+
+	undo = record_of(w, handle);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	for (int after = 1; after < 4; after++) { /* after the client: device, subdevice, diag */
+		emu_control(&w->emu, "fault alloc 0x51 1 after %d", after);
+		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+		assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+		emu_control(&w->emu, "clear_faults");
+		assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	}
+	emu_control(&w->emu, "ignore disable %d", ALWAYS);
+	emu_control(&w->emu, "fault alloc 0x51 %d after 3", ALWAYS);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
+}
+
+GPU_TEST(a_channel_that_the_driver_denies_is_switched_with_its_group)
+{
+	static const unsigned denied[] = {0x57, 0x33, 0x1b};
+	struct emu_load *load = gw_load(w);
+	struct gp_action a = {.handle = gw_attach(w, load->pid)};
+	unsigned i = 0;
+
+	for (int after = 0; after < 24; after++) { /* each question about the group in its turn */
+		assert_true(gw_act(w, GW_HOLD, a.handle, 0).held);
+		emu_control(&w->emu, "fault handle_info 0x%x 1 after %d", denied[i++ % 3], after);
+		assert_int_equal(outcome(w, false, &a).failed, 0);
+		emu_control(&w->emu, "clear_faults");
+		assert_true(gw_makes_progress(w, load->pid));
+		assert_false(gw_look(w, a.handle).unsure);
 	}
 }

@@ -86,7 +86,7 @@ static struct json_object *queue_to_json(const struct list *l, const struct gp_q
 	gp_field_put(o, "device", l->ref.device);
 	gp_field_put_text(o, "type", q->type);
 	gp_field_put_bool(o, "copies", q->copies);
-	if (!l->not_attached)
+	if (!l->not_attached && !q->unsure)
 		gp_field_put_bool(o, "held", q->held);
 	if (q->priority != UINT32_MAX)
 		gp_field_put(o, "priority", q->priority);

@@ -273,16 +273,27 @@ static struct gp_nv_group *find_group(struct gp_nv_target *t, uint32_t client, u
 	return NULL;
 }
 
+static bool lists_channel(const struct gp_nv_group *g, uint32_t channel)
+{
+	for (unsigned i = 0; i < g->nchannels; i++)
+		if (g->channel[i] == channel)
+			return true;
+	return false;
+}
+
 /* What the last reading of the same group had and this one may have missed: RM does not always
- * answer. A compute group stays one. */
-static void keep_known(const struct gp_nv_client *c, const struct gp_nv_group *was,
+ * answer. A compute group stays one, and keeps its channels until gp_nv_read_back finds that they
+ * have ended. true: it has channels that this reading missed. */
+static bool keep_known(const struct gp_nv_client *c, const struct gp_nv_group *was,
 		       struct gp_nv_group *g)
 {
+	unsigned read = g->nchannels;
+
 	g->compute |= was->compute;
-	if (!c->doubtful || was->nchannels <= g->nchannels)
-		return;
-	g->nchannels = was->nchannels;
-	memcpy(g->channel, was->channel, was->nchannels * sizeof *g->channel);
+	for (unsigned i = 0; (g->compute || c->doubtful) && i < was->nchannels; i++)
+		if (g->nchannels < GP_NV_CHANNELS_MAX && !lists_channel(g, was->channel[i]))
+			g->channel[g->nchannels++] = was->channel[i];
+	return g->nchannels > read;
 }
 
 /* What gpreempt did to the group. */
@@ -294,6 +305,7 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 	if (was->slice_is_ours)
 		g->slice_found_us = was->slice_found_us;
 	g->mode_is_ours = was->mode_is_ours;
+	g->incomplete = was->incomplete;
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;
 	g->contradicted = was->contradicted;
@@ -312,8 +324,10 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_client *c, str
 	now.since_ns = gp_monotonic_ns();
 	now.slice_found_us = gp_nv_own_slice(now.slice_us);
 	if (!is_new) {
-		keep_known(c, g, &now);
+		bool missed = keep_known(c, g, &now);
+
 		keep_changes(g, &now);
+		now.unread |= missed;
 	} else if (g) {
 		now.doubtful = g->disabled || g->doubtful; /* until it is read back */
 	}
@@ -328,13 +342,16 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_client *c, str
 	return is_new;
 }
 
+/* RM must say so twice. */
 static bool is_gone(int fd, uint32_t client, uint32_t object)
 {
 	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
+	bool gone = fd >= 0;
 
-	return fd >= 0 &&
-	       gp_rm_is_gone(gp_rm_control(fd, client, client,
-					   NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p));
+	for (int look = 0; gone && look < 2; look++)
+		gone = gp_rm_is_gone(gp_rm_control(
+			fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p));
+	return gone;
 }
 
 static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)

@@ -6,17 +6,15 @@
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
-static void drop_ended_channels(int fd, struct gp_nv_group *g)
+/* RM can deny once that a channel exists. A channel that gpreempt has disabled must not be
+ * forgotten then, so this only says how to name the channels in the next call. */
+static void note_denied_channels(int fd, struct gp_nv_group *g)
 {
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < g->nchannels; i++) {
+	for (unsigned i = 0; i < g->nchannels && !g->incomplete; i++) {
 		uint32_t parent = gp_rm_parent(fd, g->client, g->channel[i]);
 
-		if (parent == g->handle || parent == GP_RM_UNKNOWN)
-			g->channel[kept++] = g->channel[i];
+		g->incomplete = parent != g->handle && parent != GP_RM_UNKNOWN;
 	}
-	g->nchannels = kept;
 }
 
 /* Whether the group still has its class and hardware number: an RM status. The borrowed file keeps
@@ -32,13 +30,14 @@ static uint32_t check_group(struct gp_nv_target *t, struct gp_nv_group *g)
 	class = gp_rm_class(fd, g->client, g->handle);
 	if (class == GP_RM_UNKNOWN)
 		return GP_RM_ERRNO | EIO;
-	if (class != KEPLER_CHANNEL_GROUP_A)
+	if (class && class != KEPLER_CHANNEL_GROUP_A)
 		return NV_ERR_OBJECT_NOT_FOUND;
+	/* Also if RM names no class: a group is gone if both calls say so. */
 	status = gp_rm_control(fd, g->client, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info,
 			       sizeof info);
 	if (status)
 		return status;
-	drop_ended_channels(fd, g);
+	note_denied_channels(fd, g);
 	return info.tsg_id == g->tsg_id ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
 }
 
@@ -159,7 +158,7 @@ static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool di
 			continue;
 		via = via ? via : &ref[i];
 		/* If not all channels are known, the group handle replaces its channels. */
-		whole = g->ncontexts > g->nchannels || !g->nchannels;
+		whole = g->ncontexts > g->nchannels || !g->nchannels || g->incomplete;
 		for (unsigned k = 0; k < (whole ? 1 : g->nchannels) && !status; k++) {
 			p.client[p.count] = g->client;
 			p.channel[p.count++] = whole ? g->handle : g->channel[k];
@@ -184,81 +183,153 @@ static bool is_switchable(struct gp_nv_group_ref *ref, bool disable)
 	return !ref->status;
 }
 
-/* 1, 0, or -errno: not known. */
-static int is_disabled(const struct gp_nv_target *t, const struct gp_nv_group *g, unsigned i)
+static uint32_t read_channel(const struct gp_nv_target *t, const struct gp_nv_group *g, unsigned i,
+			     bool *enabled)
 {
 	/* The borrowed file keeps the memory of a process that has ended. */
-	int enabled = t->rm && t->rm->gpu_id == g->gpu_id && !gp_pidfd_ended(t->pidfd)
-			      ? gp_rm_is_enabled(t->rm, g->client, g->channel[i])
-			      : -ENOTSUP;
+	if (gp_pidfd_ended(t->pidfd))
+		return NV_ERR_INVALID_CLIENT;
+	if (!t->rm || t->rm->gpu_id != g->gpu_id)
+		return GP_RM_ERRNO | ENODEV;
+	return gp_rm_is_enabled(t->rm, g->client, g->channel[i], enabled);
+}
 
-	return enabled < 0 ? enabled : !enabled;
+/* Whether a channel is gone: the reading of its state and two other answers must say so. Its handle
+ * can name a channel of another group then. */
+static bool has_ended(const struct gp_nv_target *t, const struct gp_nv_group *g, unsigned i,
+		      uint32_t status)
+{
+	bool denied = gp_rm_is_gone(status) || status == NV_ERR_INVALID_CHANNEL ||
+		      status == GP_RM_NOT_OFFERED;
+	int fd = gp_nv_file(t, g->client);
+
+	if (fd < 0)
+		return false;
+	for (int look = 0; look < 2; look++) {
+		uint32_t parent = gp_rm_parent(fd, g->client, g->channel[i]);
+
+		if (parent == g->handle || parent == GP_RM_UNKNOWN || (!parent && !denied))
+			return false;
+		if (parent && gp_rm_class(fd, g->client, parent) != KEPLER_CHANNEL_GROUP_A)
+			return false;
+	}
+	return true;
+}
+
+/* What RM reads back: the number of channels that are enabled and disabled. */
+struct reading {
+	unsigned on, off;
+	uint32_t status; /* of the reading that failed */
+};
+
+/* Reads all channels, or the last one, and drops those that have ended. */
+static struct reading read_channels(const struct gp_nv_target *t, struct gp_nv_group *g, bool all)
+{
+	struct reading r = {0};
+	unsigned first = all || !g->nchannels ? 0 : g->nchannels - 1, kept = first;
+
+	for (unsigned i = first; i < g->nchannels; i++) {
+		bool enabled = false;
+		uint32_t status = read_channel(t, g, i, &enabled);
+
+		if (has_ended(t, g, i, status))
+			continue;
+		g->channel[kept++] = g->channel[i];
+		r.status = status ? status : r.status;
+		r.on += !status && enabled;
+		r.off += !status && !enabled;
+	}
+	g->nchannels = kept;
+	if (!r.on && !r.off && !r.status)
+		r.status = NV_ERR_OBJECT_NOT_FOUND;
+	return r;
+}
+
+static bool is_mixed(const struct reading *r)
+{
+	return r->on && r->off;
+}
+
+/* If only a part is disabled, the last change is not in force. */
+static void note_state(struct gp_nv_group *g, const struct reading *r)
+{
+	g->unread = r->status;
+	if (r->status)
+		return;
+	g->incomplete &= g->asked_disable || r->off; /* a hold by group is released by group */
+	g->disabled = is_mixed(r) ? !g->asked_disable : r->off;
+	g->contradicted &= g->disabled;
+	g->doubtful = g->contradicted || is_mixed(r);
 }
 
 /*
- * RM accepted a hold, and reads back that the channels run: the process has enabled them, or RM is
- * wrong. They are enabled here, so that the group runs for certain.
+ * RM accepted a hold that does not show: the process has enabled the channels, or RM is wrong. They
+ * are enabled here, so that the group runs for certain.
  */
 static void give_up_hold(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	struct gp_nv_group_ref ref = {.target = t, .group = g};
+	struct reading r;
 
 	g->asked_disable = false;
-	g->doubtful = switch_together(&ref, 1, false);
+	g->doubtful = true;
+	if (switch_together(&ref, 1, false))
+		return;
+	r = read_channels(t, g, true);
+	note_state(g, &r);
 }
 
 void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
 {
-	int first, last;
+	struct reading r = read_channels(t, g, true);
 
-	if (!g->nchannels)
-		return;
-	last = is_disabled(t, g, g->nchannels - 1); /* newer channels are the last */
-	first = g->nchannels > 1 && last >= 0 ? is_disabled(t, g, 0) : last;
-	if (first < 0 || last < 0)
-		return;
-	/* If only a part was switched, the last change is not in force. */
-	g->disabled = first == last ? last : !g->asked_disable;
-	g->contradicted &= g->disabled;
-	g->doubtful = g->contradicted;
-	g->unread = false;
-	if (g->asked_disable && !g->disabled)
+	note_state(g, &r);
+	if (g->asked_disable && !g->disabled && !r.status)
 		give_up_hold(t, g);
 }
 
-/*
- * Compares a change with its effect. A call switches the channels in order, so the last one shows
- * whether all were switched. A release that failed, but is in force, is good. A hold that failed
- * is not: the channels can be disabled, and their work still be on the hardware.
- */
-static void take_effect(struct gp_nv_group_ref *ref, bool disable)
+/* A release that failed, but is in force, is good. A hold that failed is not: the channels can be
+ * disabled, and their work still be on the hardware. */
+static void take_failure(struct gp_nv_group_ref *ref, bool disable)
 {
 	struct gp_nv_group *g = ref->group;
-	int is = -ENOTSUP;
 
-	g->asked_disable = disable;
-	g->contradicted = false;
-	if (ref->status) {
-		g->doubtful = true;
-		gp_nv_read_back(ref->target, g);
-		if (!disable && !g->doubtful && !g->disabled)
-			ref->status = NV_OK;
-		return;
-	}
-	if (g->nchannels)
-		is = is_disabled(ref->target, g, g->nchannels - 1);
-	g->disabled = is < 0 ? disable : is;
-	g->doubtful = g->unread = false;
-	if (g->disabled == disable)
-		return;
-	ref->status = GP_RM_NO_EFFECT;
-	if (disable)
-		give_up_hold(ref->target, g);
-	else
-		g->contradicted = g->doubtful = true; /* which of the two is true is not known */
+	g->doubtful = true;
+	gp_nv_read_back(ref->target, g);
+	if (!disable && !g->unread && !g->doubtful && !g->disabled)
+		ref->status = NV_OK;
 }
 
-void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)
+/* Compares an accepted change with what RM reads back. */
+static void take_effect(struct gp_nv_group_ref *ref, bool disable, bool all)
+{
+	struct gp_nv_group *g = ref->group;
+	struct reading r = read_channels(ref->target, g, all);
+
+	if (r.status == GP_RM_NOT_OFFERED || gp_pidfd_ended(ref->target->pidfd)) {
+		g->disabled = disable;
+		g->doubtful = g->unread = false;
+		return;
+	}
+	note_state(g, &r);
+	if (r.status)
+		ref->status = GP_RM_UNREAD | r.status;
+	else if (is_mixed(&r))
+		ref->status = GP_RM_PARTLY;
+	else if (g->disabled != disable)
+		ref->status = GP_RM_NO_EFFECT;
+	g->unread |= !all && g->nchannels > 1;
+	if (!ref->status)
+		return;
+	g->doubtful = true;
+	/* Which of the two is true is not known. */
+	g->contradicted = ref->status == GP_RM_NO_EFFECT && !disable;
+	if (disable)
+		give_up_hold(ref->target, g);
+}
+
+void gp_nv_switch_in_turn(struct gp_nv_group_ref *ref, unsigned n, bool disable,
+			  bool (*hurry)(void *arg), void *arg)
 {
 	bool good = false, failed;
 
@@ -271,7 +342,14 @@ void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)
 	for (unsigned i = 0; failed && i < n; i++)
 		if (ref[i].tried && is_switchable(&ref[i], disable))
 			ref[i].status = switch_together(&ref[i], 1, disable);
-	for (unsigned i = 0; i < n; i++)
-		if (ref[i].tried)
-			take_effect(&ref[i], disable);
+	for (unsigned i = 0; i < n; i++) {
+		if (!ref[i].tried)
+			continue;
+		ref[i].group->asked_disable = disable;
+		ref[i].group->contradicted = false;
+		if (ref[i].status)
+			take_failure(&ref[i], disable);
+		else
+			take_effect(&ref[i], disable, !hurry || !hurry(arg));
+	}
 }

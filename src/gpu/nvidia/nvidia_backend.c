@@ -404,9 +404,9 @@ static void nv_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 	struct gp_nv_gpu *d = of(gpu);
 
 	pthread_mutex_lock(&d->requests.lock);
-	if (d->task[handle].no_effect)
+	if (d->task[handle].unproven)
 		gp_fail(err, -EIO, "process %d: %s", d->task[handle].pid,
-			gp_rm_status_name(GP_RM_NO_EFFECT));
+			gp_rm_status_name(d->task[handle].unproven));
 	pthread_mutex_unlock(&d->requests.lock);
 }
 

@@ -79,7 +79,7 @@ struct gp_nv_task {
 	unsigned holds_queued, slices_queued;
 	int32_t hold_failed, slice_failed;
 	uint32_t hold_code, slice_code;
-	bool no_effect; /* the last hold or release was accepted, and the old state read back */
+	uint32_t unproven; /* status, if the last hold or release was only accepted; else 0 */
 	struct gp_undo undo;
 
 	/* Written by the sampler. */

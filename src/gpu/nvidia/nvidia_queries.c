@@ -77,19 +77,27 @@ static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
 static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
 {
 	struct gp_nv_process *p = gp_nv_find_process(d, call->key);
-	int n = 0;
+	int n = 0, r = p ? gp_nv_target_borrow(&p->target) : -ESRCH;
 
-	if (!p || gp_nv_target_borrow(&p->target))
-		return -ESRCH;
+	if (r == -ESRCH)
+		return r;
+	if (r)
+		return gp_fail(call->err, r, "process %d cannot be reached: %s", p->target.pid,
+			       gp_error_name(r));
 	gp_nv_rescan(&p->target, true);
-	gp_nv_verify(d, p); /* another program may hold them */
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
-		const struct gp_nv_group *g = &p->target.group[i];
-		struct gp_queue q = {
+		struct gp_nv_group *g = &p->target.group[i];
+		struct gp_queue q;
+
+		if (g->gpu_id != d->gpu_id)
+			continue;
+		gp_nv_read_back(&p->target, g); /* another program may hold it */
+		q = (struct gp_queue){
 			.id = g->tsg_id,
 			.channels = g->nchannels,
 			.slice_us = g->slice_us,
 			.held = g->disabled,
+			.unsure = g->doubtful || g->unread,
 			.copies = !g->compute,
 			.owner = g->client,
 			.object = g->handle,
@@ -97,8 +105,6 @@ static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
 			.priority = UINT32_MAX,
 		};
 
-		if (g->gpu_id != d->gpu_id)
-			continue;
 		snprintf(q.type, sizeof q.type, "%s", g->compute ? "compute" : "copy");
 		if (gp_nv_get_interleave(&p->target, g, &q.interleave))
 			q.interleave = UINT32_MAX;

@@ -114,7 +114,7 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 {
 	uint32_t status = restore_once(t, r);
 
-	for (int i = 1; i < TRIES && (status == GP_RM_NO_EFFECT || status == NO_ANSWER); i++) {
+	for (int i = 1; i < TRIES && (gp_rm_is_unproven(status) || status == NO_ANSWER); i++) {
 		usleep(PAUSE_US);
 		gp_nv_rescan(t, true);
 		status = restore_once(t, r);
@@ -187,7 +187,7 @@ static int open_with_groups(struct gp_nv_target *t, struct gp_rm *rm, pid_t pid,
 /* A search for a process that inherited the recorded groups from the process that ended. */
 struct heir {
 	const struct record *record;
-	const struct gp_rm *rm;
+	struct gp_rm *rm;
 	pid_t pid; /* of the record; a process that has this pid now is another */
 	uint32_t status;
 	bool found;
@@ -253,8 +253,8 @@ static bool is_still_listed(const struct gp_undo *undo, const struct gp_rm *rm)
 }
 
 /* A forked child has the same open file, which keeps the queues alive. */
-static int replay_on_heir(const struct gp_undo *undo, const struct gp_rm *rm,
-			  const struct record *r, struct gp_error *err)
+static int replay_on_heir(const struct gp_undo *undo, struct gp_rm *rm, const struct record *r,
+			  struct gp_error *err)
 {
 	struct heir h = {.record = r, .rm = rm, .pid = undo->pid};
 
@@ -340,7 +340,7 @@ static uint32_t release_group(struct gp_nv_target *t, struct gp_rm *rm, struct g
 		gp_nv_switch(&ref, 1, false);
 		if (!ref.status && g->slice_us <= GP_TINY_SLICE_US)
 			ref.status = gp_nv_set_slice(t, g, GP_NV_SLICE_DEFAULT_US);
-		if (ref.status != GP_RM_NO_EFFECT)
+		if (!gp_rm_is_unproven(ref.status))
 			break;
 	}
 	return ref.status;

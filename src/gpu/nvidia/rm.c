@@ -11,9 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_TRIES     20
-#define BUSY_PAUSE_NS  250000
-#define INTERRUPTS_MAX 100
+#define BUSY_TRIES        20
+#define BUSY_PAUSE_NS     250000
+#define INTERRUPTS_MAX    100
+#define UNSUPPORTED_TRIES 3 /* a driver without a call says so each time */
 
 const char *gp_rm_path(void)
 {
@@ -162,12 +163,21 @@ static const struct {
 
 const char *gp_rm_status_name(uint32_t status)
 {
-	static _Thread_local char text[32];
+	static _Thread_local char text[128], reading[32];
 
+	if (status & GP_RM_UNREAD) {
+		snprintf(reading, sizeof reading, "%s", gp_rm_status_name(status & ~GP_RM_UNREAD));
+		snprintf(text, sizeof text,
+			 "the driver accepted the call, but its effect cannot be read back: %s",
+			 reading);
+		return text;
+	}
 	if (status & GP_RM_ERRNO)
 		return gp_error_name(-(int)(status & ~GP_RM_ERRNO));
 	if (status == GP_RM_NO_EFFECT)
 		return "the driver accepted the call, but reads back the old state";
+	if (status == GP_RM_PARTLY)
+		return "the driver accepted the call, but did it for a part of the channels only";
 	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (codes[i].status == status)
 			return codes[i].name;
@@ -177,6 +187,8 @@ const char *gp_rm_status_name(uint32_t status)
 
 int gp_rm_errno(uint32_t status)
 {
+	if (gp_rm_is_unproven(status))
+		return -EIO;
 	if (status & GP_RM_ERRNO)
 		return -(int)(status & ~GP_RM_ERRNO);
 	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
@@ -330,31 +342,47 @@ static int open_gpu_file(const char *pci)
 	return minor < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
 }
 
-int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
+static uint32_t open_diag(struct gp_rm *rm)
 {
-	struct nv0000_id_info id = {.gpu_id = gpu_id};
+	return gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL,
+			   0);
+}
+
+/* Opens what is not open yet. */
+static uint32_t open_gpu(struct gp_rm *rm, const char *pci)
+{
+	struct nv0000_id_info id = {.gpu_id = rm->gpu_id};
 	struct nv0080_alloc device = {0};
 	struct nv2080_alloc subdevice = {0};
-	char pci[16] = "";
 	uint32_t status;
 
-	rm->gpu_id = gpu_id;
-	gp_rm_pci(rm, gpu_id, pci);
-	rm->gpu_fd = open_gpu_file(pci); /* RM allocates no device without it */
+	if (rm->gpu_fd < 0)
+		rm->gpu_fd = open_gpu_file(pci); /* RM allocates no device without it */
 	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2,
 			       &id, sizeof id);
 	device.device_id = id.device_instance;
 	subdevice.subdevice_id = id.subdevice_instance;
-	if (!status)
+	if (!status && !rm->device)
 		status = gp_rm_alloc(rm->fd, rm->client, rm->client, &rm->device, NV01_DEVICE_0,
 				     &device, sizeof device);
 	if (!status)
 		status = gp_rm_alloc(rm->fd, rm->client, rm->device, &rm->subdevice,
 				     NV20_SUBDEVICE_0, &subdevice, sizeof subdevice);
+	return status;
+}
+
+int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
+{
+	char pci[16] = "";
+	uint32_t status;
+
+	rm->gpu_id = gpu_id;
+	gp_rm_pci(rm, gpu_id, pci);
+	status = open_gpu(rm, pci);
 	if (status)
 		return gp_fail(err, gp_rm_errno(status), "the driver gives no access to GPU %s: %s",
 			       pci, gp_rm_status_name(status));
-	gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL, 0);
+	open_diag(rm);
 	return 0;
 }
 
@@ -391,16 +419,37 @@ int gp_rm_lists(const struct gp_rm *rm, pid_t pid)
 	return n < 0 ? n : 0;
 }
 
-int gp_rm_is_enabled(const struct gp_rm *rm, uint32_t client, uint32_t channel)
+static uint32_t read_channel(struct gp_rm *rm, struct nv208f_channel_state *state)
+{
+	uint32_t status = rm->diag ? NV_OK : open_diag(rm);
+
+	return status ? status
+		      : gp_rm_control(rm->fd, rm->client, rm->diag,
+				      NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE, state, sizeof *state);
+}
+
+uint32_t gp_rm_is_enabled(struct gp_rm *rm, uint32_t client, uint32_t channel, bool *enabled)
 {
 	struct nv208f_channel_state state = {.channel = channel, .client = client};
+	char pci[16] = "";
 	uint32_t status;
 
-	if (!rm->diag)
-		return -ENOTSUP;
-	status = gp_rm_control(rm->fd, rm->client, rm->diag, NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE,
-			       &state, sizeof state);
-	return status ? gp_rm_errno(status) : state.enabled;
+	if (!rm->subdevice) {
+		gp_rm_pci(rm, rm->gpu_id, pci);
+		status = open_gpu(rm, pci);
+		if (status)
+			return status;
+	}
+	for (int i = 0; i < UNSUPPORTED_TRIES; i++) {
+		status = read_channel(rm, &state);
+		if (status != NV_ERR_NOT_SUPPORTED && status != NV_ERR_INVALID_CLASS)
+			break;
+	}
+	rm->has_read |= !status;
+	*enabled = state.enabled;
+	if ((status == NV_ERR_NOT_SUPPORTED || status == NV_ERR_INVALID_CLASS) && !rm->has_read)
+		return GP_RM_NOT_OFFERED;
+	return status;
 }
 
 static int64_t clock_ns(clockid_t clock)

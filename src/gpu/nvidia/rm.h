@@ -9,6 +9,7 @@
 #ifndef GP_GPU_NVIDIA_RM_H
 #define GP_GPU_NVIDIA_RM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,8 +20,17 @@
 /* This bit of a status: the call did not reach RM, and the other bits are an errno. */
 #define GP_RM_ERRNO 0x80000000u
 
-/* A status of this code, not of RM: RM accepted a change, and reads back the state before it. */
+/* Statuses of this code, not of RM. RM accepted a change, and reads back the state before it, or
+ * the new state for a part of the channels only. */
 #define GP_RM_NO_EFFECT 0x40000000u
+#define GP_RM_PARTLY    0x40000001u
+
+/* This bit of a status: RM accepted a change whose effect cannot be read back. The other bits are
+ * the status of the reading. */
+#define GP_RM_UNREAD 0x20000000u
+
+/* The driver has no call that reads back the state of a channel. */
+#define GP_RM_NOT_OFFERED (GP_RM_ERRNO | ENOTSUP)
 
 /* A class, parent or child that RM did not name, although it did not deny that there is one. */
 #define GP_RM_UNKNOWN UINT32_MAX
@@ -38,6 +48,12 @@ uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, v
 
 /* Whether a status proves that the object does not exist. Other failures can be temporary. */
 bool gp_rm_is_gone(uint32_t status);
+
+/* Whether RM accepted a change that has no effect, or none that can be read back. */
+static inline bool gp_rm_is_unproven(uint32_t status)
+{
+	return status & (GP_RM_NO_EFFECT | GP_RM_UNREAD);
+}
 
 /* Class or parent of an object. 0: the client has no such object, or belongs to another file;
  * GP_RM_UNKNOWN: the call failed. */
@@ -70,6 +86,7 @@ struct gp_rm {
 	uint32_t device;
 	uint32_t subdevice;
 	uint32_t diag;
+	bool has_read; /* RM has read back the state of a channel */
 };
 
 /* -ENODEV: no driver; -EACCES, -EPERM: no permission. */
@@ -92,9 +109,12 @@ int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids);
 /* Whether RM lists the process as computing: 1, 0, or -errno: RM has no list. */
 int gp_rm_lists(const struct gp_rm *rm, pid_t pid);
 
-/* Whether the hardware has a channel of any client enabled: 1, 0 or -errno. Takes about 85 us on an
- * H200. */
-int gp_rm_is_enabled(const struct gp_rm *rm, uint32_t client, uint32_t channel);
+/*
+ * Whether the hardware has a channel of any client enabled. Takes about 85 us on an H200. Opens
+ * what gp_rm_open_gpu could not open. GP_RM_NOT_OFFERED: RM says that it has no such call, and has
+ * never done one.
+ */
+uint32_t gp_rm_is_enabled(struct gp_rm *rm, uint32_t client, uint32_t channel, bool *enabled);
 
 /* The difference from the GPU's clock to CLOCK_MONOTONIC, in ns; false: not known. */
 bool gp_rm_clock_offset(const struct gp_rm *rm, int64_t *offset_ns);

@@ -196,6 +196,21 @@ static void give_back(struct action *batch, unsigned n)
 			gp_nv_target_give_back(&batch[i].process->target);
 }
 
+/* In a turn of a rotation the GPU is idle between the hold of one task and the release of the next.
+ * Housekeeping reads the other channels 2 ms after the last request. */
+static bool release_waits(void *gpu)
+{
+	struct gp_nv_gpu *d = gpu;
+	const struct gp_request *next;
+	bool waits;
+
+	pthread_mutex_lock(&d->requests.lock);
+	next = gp_requests_first(&d->requests);
+	waits = next && next->kind == GP_NV_RELEASE;
+	pthread_mutex_unlock(&d->requests.lock);
+	return waits;
+}
+
 static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, bool disable)
 {
 	struct gp_nv_group_ref ref[REFS_MAX];
@@ -219,7 +234,7 @@ static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, 
 		if (!batch[i].status && refs == before)
 			batch[i].status = NV_ERR_OBJECT_NOT_FOUND;
 	}
-	gp_nv_switch(ref, refs, disable);
+	gp_nv_switch_in_turn(ref, refs, disable, disable ? release_waits : NULL, d);
 	for (unsigned k = 0; k < refs; k++)
 		if (ref[k].status)
 			batch[whose[k]].status = ref[k].status;
@@ -267,7 +282,8 @@ static void set_each(struct gp_nv_gpu *d, struct action *a)
 static void note_outcome(struct gp_nv_task *t, const struct action *a)
 {
 	int failed = a->status ? gp_rm_errno(a->status) : 0;
-	uint32_t code = a->status & (GP_RM_ERRNO | GP_RM_NO_EFFECT) ? 0 : a->status;
+	uint32_t unproven = gp_rm_is_unproven(a->status) ? a->status : 0;
+	uint32_t code = unproven || a->status & GP_RM_ERRNO ? 0 : a->status;
 
 	if (a->request.kind == GP_NV_SLICE) {
 		t->slices_queued--;
@@ -278,7 +294,7 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 		t->hold_want = a->request.kind == GP_NV_HOLD;
 		t->hold_failed = failed;
 		t->hold_code = code;
-		t->no_effect = a->status == GP_RM_NO_EFFECT;
+		t->unproven = unproven;
 	}
 }
 

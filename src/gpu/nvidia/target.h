@@ -59,10 +59,13 @@ struct gp_nv_group {
 	bool seen;          /* found by the last rescan */
 	bool disabled;      /* off the hardware, whoever did it: as set, or as read back */
 	bool asked_disable; /* the last change was a hold, not a release */
-	bool doubtful;      /* `disabled` is not known: a change failed, or RM contradicts it */
-	bool contradicted;  /* RM accepted a release, and reads back that it is disabled */
-	bool unread;        /* found, and its state has not been read back */
-	uint64_t since_ns;  /* when it was found first */
+	/* `disabled` is not known: a change failed or took effect for a part of the channels, or RM
+	 * contradicts it. */
+	bool doubtful;
+	bool contradicted; /* RM accepted a release, and reads back that it is disabled */
+	bool unread;       /* not all channels were read back since it was found or changed */
+	bool incomplete;   /* RM denies a listed channel: the group handle replaces the list */
+	uint64_t since_ns; /* when it was found first */
 	uint32_t slice_found_us; /* its own: at the last rescan before gpreempt changed it */
 	bool slice_corrected;    /* slice_found_us changed after it was recorded */
 	uint32_t slice_us;       /* at the last rescan, or as set since */
@@ -118,7 +121,7 @@ struct gp_nv_target {
 
 	/* Reads back the state of channels, and is only used between borrow and give back. NULL, or
 	 * opened for another GPU: it cannot be read. */
-	const struct gp_rm *rm;
+	struct gp_rm *rm;
 	/* Unanswered questions of the last search whether a client belongs to the target. Also 1 if
 	 * RM says that all groups are gone, and lists the process as computing. */
 	unsigned doubtful;
@@ -199,12 +202,23 @@ struct gp_nv_group_ref {
 /*
  * Disables or enables all channels of the groups, all on one GPU, with as few calls as possible: a
  * call takes 64 channels of any processes. If a call fails, each group gets a call of its own, so
- * that each status belongs to its group. The state is read back: GP_RM_NO_EFFECT if it is the old
- * one.
+ * that each status belongs to its group. Then every channel is read back: GP_RM_NO_EFFECT if the
+ * state is the old one, GP_RM_PARTLY if it is for some channels, GP_RM_UNREAD if it cannot be read.
+ * Where the driver offers no reading, the accepted call counts.
+ *
+ * 85 us for each channel are too long while the GPU waits for the next change. If hurry(arg) is
+ * true, only the last channel of the next group is read, and the group is `unread`. NULL: never.
  */
-void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable);
+void gp_nv_switch_in_turn(struct gp_nv_group_ref *ref, unsigned n, bool disable,
+			  bool (*hurry)(void *arg), void *arg);
 
-/* Reads back whether the hardware has the group disabled. A hold that does not show is given up. */
+static inline void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)
+{
+	gp_nv_switch_in_turn(ref, n, disable, NULL, NULL);
+}
+
+/* Reads back whether the hardware has the group disabled. A hold that does not show is given up. A
+ * group that cannot be read is `unread`. */
 void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g);
 
 /* Undo. */
