@@ -223,6 +223,9 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 
 		if (!is_held_by_user(t))
 			continue;
+		if (gp_process_gone((pid_t)gp_field_number_or(t, "pid", 0),
+				    gp_field_number_or(t, "start_time", 0)))
+			continue; /* the hold ended with the process */
 		now = find_again(after, t);
 		if (now && is_held_by_user(now))
 			others++;
@@ -524,7 +527,8 @@ static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked
 		/* A request that stays in the record was not fulfilled. */
 		if (o->daemon && e.owner == o->daemon && !e.release_asked &&
 		    !daemon_failure(o, e.undo.pid)) {
-			report_scheduled(o, e.undo.pid);
+			if (!ended) /* the daemon drops the record of a process that has ended */
+				report_scheduled(o, e.undo.pid);
 		} else if (!gp_undo_owner_lives(&e)) {
 			replay(file, i, &e, o);
 		} else if (n < GP_UNDO_SLOTS) {
