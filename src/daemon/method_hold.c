@@ -198,10 +198,8 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 	if (!g)
 		return 0;
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next) {
-		if (proc->held_by == GP_NO_UID && !is_being_released(c, proc))
-			continue;
-		/* The hold of a process that has ended is over, whoever held it. */
-		if (!gp_proc_ended(proc) && gp_may_hold(c, call, proc, true, NULL))
+		if ((proc->held_by == GP_NO_UID && !is_being_released(c, proc)) ||
+		    gp_may_hold(c, call, proc, true, NULL))
 			continue;
 		proc->held_by = GP_NO_UID;
 		command_tasks(c, g, proc, GP_COMMAND_RELEASE);

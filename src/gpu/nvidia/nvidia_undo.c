@@ -210,7 +210,8 @@ static int try_heir(void *arg, pid_t pid)
 	struct heir *h = arg;
 	struct gp_nv_target t;
 
-	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL, NULL))
+	if (pid == getpid() || pid == h->pid || gp_process_is_gpreempt(pid) ||
+	    gp_nv_target_open(&t, pid, NULL, NULL))
 		return 0;
 	t.rm = h->rm;
 	if (!gp_nv_target_borrow(&t)) {
