@@ -408,9 +408,11 @@ int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
 
 	if (!proc)
 		return -errno;
-	while (!r && (entry = readdir(proc)))
+	while (!r && (errno = 0, entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			r = each(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+	if (!r && errno)
+		r = -errno;
 	closedir(proc);
 	return r;
 }
