@@ -355,6 +355,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held_ns = t->held_ns,
 		.preemptions = counters->preemptions,
 		.failures = counters->failures,
+		.failure = t->failure,
 		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_at_ns = e->seen[index].run_at_ns,

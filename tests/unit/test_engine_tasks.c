@@ -408,6 +408,7 @@ TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 		gp_engine_user_hold(r->engine, 1);
 		rig_run(r, 10 * MS);
 		assert_int_equal(rig_is(r, 0)->held, !fails);
+		assert_int_equal(rig_task(r, 0).failure, fails ? -EBUSY : 0);
 		gp_engine_user_release(r->engine, 1);
 		rig_step(r); /* that was all the user wanted */
 		assert_false(rig_is(r, 0)->held);
