@@ -4,6 +4,7 @@
 #endif
 #include "base/error.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,11 @@ int gp_fail(struct gp_error *err, int code, const char *format, ...)
 	}
 	err->code = code;
 	return code;
+}
+
+bool gp_error_is_local(int code)
+{
+	return code == -EMFILE || code == -ENFILE || code == -ENOMEM;
 }
 
 void gp_error_prefix(struct gp_error *err, const char *format, ...)

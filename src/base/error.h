@@ -7,6 +7,7 @@
 #define GP_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 struct gp_error {
 	int code; /* 0 or -errno: the value that the call returned */
@@ -29,5 +30,9 @@ void gp_error_prefix(struct gp_error *err, const char *format, ...)
 
 /* Text for an error code: "Invalid argument" for -EINVAL. Never NULL; thread-safe. */
 const char *gp_error_name(int code);
+
+/* Whether the calling process lacks files or memory. Then its object, another process or a driver,
+ * is not the cause. */
+bool gp_error_is_local(int code);
 
 #endif

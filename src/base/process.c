@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,6 +183,39 @@ bool gp_process_is_our_fork(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/exe", pid);
 	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&
 	       ours.st_ino == its.st_ino;
+}
+
+/* The name of the executable, without a look at the file: its file system may not answer. */
+static bool runs_gpreempt(pid_t pid)
+{
+	static const char *const names[] = {"gpreempt", "gpreemptd", "gpreempt-keeper"};
+	char path[64], exe[PATH_MAX], *name;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	n = readlink(path, exe, sizeof exe - 1);
+	exe[n > 0 ? n : 0] = 0;
+	name = strrchr(exe, '/');
+	if (!name)
+		return false;
+	name[strcspn(name, " ")] = 0; /* " (deleted)": another version was installed */
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name + 1, names[i]))
+			return true;
+	return false;
+}
+
+bool gp_process_is_gpreempt(pid_t pid)
+{
+	uid_t uid[3];
+
+	if (!runs_gpreempt(pid) || !gp_process_same_pidns(pid, getpid()) ||
+	    !gp_process_uids(pid, uid))
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		if (uid[i] && uid[i] != geteuid())
+			return false;
+	return true;
 }
 
 const char *gp_process_name(pid_t pid, char *out, size_t size)

@@ -41,6 +41,11 @@ pid_t gp_process_parent(pid_t pid);
  * all our open files, including those that were copied from other processes. */
 bool gp_process_is_our_fork(pid_t pid);
 
+/* Whether the process runs a program of gpreempt. It may have files of other programs, copied for
+ * the duration of an operation. Believed only of root's and of this user's processes in this pid
+ * namespace: a program chooses its own name. */
+bool gp_process_is_gpreempt(pid_t pid);
+
 /* The name as ps shows it (comm), made harmless by gp_utf8_clean; "" if it cannot be read. Returns
  * `out`. */
 const char *gp_process_name(pid_t pid, char *out, size_t size);

@@ -43,6 +43,9 @@ static void answer_failure(struct gp_device_thread *dt, uint64_t token,
 
 	if (t)
 		gp_gpu_why(dt->gpu, t->handle, &why);
+	if (!*why.text && t && gp_error_is_local(t->failure))
+		gp_fail(&why, status, "gpreemptd could not do it on %s: %s", dt->gpu->info.name,
+			gp_error_name(t->failure));
 	if (!*why.text)
 		gp_fail(&why, status,
 			"the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "

@@ -131,11 +131,13 @@ static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 static void task_in(struct gp_control *c, unsigned device,
 		    const struct gp_device_event *device_event)
 {
-	struct gp_proc *proc;
+	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 	bool first;
 
-	if (gp_procs_of_task(&c->procs, device, device_event->event.task))
+	if (proc && proc->pid == device_event->pid && proc->start_time == device_event->start_time)
 		return;
+	if (proc) /* a child inherited the task, and the event of that was lost */
+		gp_procs_task_out(&c->procs, device, device_event->event.task);
 	proc = gp_procs_get(&c->procs, device_event->pid, device_event->start_time);
 	if (!proc || gp_procs_task_in(&c->procs, proc, device, device_event->event.task,
 				      device_event->key)) {

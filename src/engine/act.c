@@ -21,6 +21,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	bool is_release = a == &t->hold && !a->target;
 
 	t->distrusted |= code == -EREMOTEIO;
+	t->failure = code;
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
 	if (a->backoff_ns > e->config.backoff_max_ns)

@@ -194,6 +194,7 @@ struct gp_task_stats {
 	uint64_t held_ns; /* time held by the policy */
 	uint64_t preemptions;
 	uint64_t failures;
+	int failure; /* -errno of the last one; 0: none */
 	uint64_t undone;
 	uint64_t run_ns;    /* valid with run_source */
 	uint64_t run_at_ns; /* the time at which run_ns was measured */

@@ -65,6 +65,7 @@ struct gp_task {
 	struct gp_attempt hold;
 	struct gp_attempt slice;
 	struct gp_attempt record; /* rewriting the undo record */
+	int failure;              /* -errno of the last failed action */
 	int record_number;        /* from before_change, if undo_kept */
 
 	/* last time of known progress, or at which it did not want the device */

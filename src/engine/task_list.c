@@ -54,6 +54,28 @@ static bool attr_is_valid(const struct gp_task_attr *a)
 	       a->ceiling_permille <= 1000;
 }
 
+static struct gp_task_attr classify(const struct gp_engine *e, uint64_t task,
+				    const struct gp_seen *seen)
+{
+	struct gp_task_attr attr = GP_TASK_ATTR_DEFAULT;
+
+	if (e->config.classify)
+		e->config.classify(e->config.arg, seen, &attr);
+	if (attr_is_valid(&attr))
+		return attr;
+	gp_log(GP_LOG_ERROR, "classify.invalid", "task=%llu pid=%d", (unsigned long long)task,
+	       seen->pid);
+	return GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
+}
+
+static void take_attr(struct gp_engine *e, struct gp_task *t, const struct gp_task_attr *attr)
+{
+	t->attr = *attr;
+	if (attr->class != GP_UNMANAGED)
+		gp_gpu_prepare(e->gpu, t->handle, attr->class == GP_BEST_EFFORT);
+	e->gangs_stale = true;
+}
+
 static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *seen)
 {
 	struct gp_task *t;
@@ -68,19 +90,12 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	t = &e->task[e->n];
 	*t = (struct gp_task){.id = e->next_id++,
 			      .handle = handle,
-			      .attr = GP_TASK_ATTR_DEFAULT,
 			      .last_progress_ns = now_ns,
 			      .noticed_ns = now_ns};
 	e->identity[e->n] = *seen;
 	e->counters[e->n] = (struct gp_task_counters){0};
 	gp_log2_hist_init(&e->counters[e->n].waits);
-	if (e->config.classify)
-		e->config.classify(e->config.arg, seen, &t->attr);
-	if (!attr_is_valid(&t->attr)) {
-		gp_log(GP_LOG_ERROR, "classify.invalid", "task=%llu pid=%d",
-		       (unsigned long long)t->id, seen->pid);
-		t->attr = GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
-	}
+	t->attr = classify(e, t->id, seen);
 	gp_engine_fill_view(t, &e->view_task[e->n], &(struct gp_observation){0});
 	e->view_task[e->n].gang = e->n;
 	memset(&e->plan_task[e->n], 0, sizeof *e->plan_task);
@@ -123,6 +138,34 @@ static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 		       e->state.task_stride);
 }
 
+static bool is_same_process(const struct gp_seen *a, const struct gp_seen *b)
+{
+	return a->pid == b->pid && a->start_time == b->start_time;
+}
+
+/*
+ * The process of the task has ended, and a child that inherited its queues has them now. A user's
+ * hold ends with the process that it was for. The child is classified like a new process.
+ */
+static void hand_over(struct gp_engine *e, uint64_t now_ns, unsigned i, const struct gp_seen *heir)
+{
+	struct gp_task *t = &e->task[i];
+	struct gp_task_attr attr = classify(e, t->id, heir);
+	int old_record = t->undo_kept ? t->record_number : -1;
+
+	gp_log(GP_LOG_INFO, "task.inherited", "task=%llu pid=%d heir=%d user-hold-ended=%d",
+	       (unsigned long long)t->id, e->identity[i].pid, heir->pid, t->user_hold);
+	gp_engine_emit(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
+	e->identity[i] = *heir;
+	t->user_hold = t->has_marks = t->in_request = false;
+	t->hint_until_ns = 0;
+	take_attr(e, t, &attr);
+	gp_engine_renew_record(e, t);
+	if (old_record >= 0 && t->record_number != old_record && e->config.drop_record)
+		e->config.drop_record(e->config.arg, old_record);
+	gp_engine_emit(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
+}
+
 /* Scans all tasks into e->found. Returns their number, or -errno if the back end cannot tell. */
 static int fill_found(struct gp_engine *e, uint64_t now_ns)
 {
@@ -157,8 +200,10 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
 			drop_task(e, now_ns, i);
 			continue;
 		}
-		e->identity[i] = e->found[at]; /* memory use, and the name after an exec */
 		gp_table_remove(&e->by_key, e->identity[i].key);
+		if (!is_same_process(&e->identity[i], &e->found[at]))
+			hand_over(e, now_ns, i, &e->found[at]);
+		e->identity[i] = e->found[at]; /* memory use, and the name after an exec */
 		move_task(e, kept++, i);
 	}
 	e->n = kept;
@@ -225,10 +270,7 @@ int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_
 		return -ESRCH;
 	if (!attr_is_valid(attr))
 		return -EINVAL;
-	t->attr = *attr;
-	if (attr->class != GP_UNMANAGED)
-		gp_gpu_prepare(e->gpu, t->handle, attr->class == GP_BEST_EFFORT);
-	e->gangs_stale = true;
+	take_attr(e, t, attr);
 	gp_engine_trigger(e, false);
 	return 0;
 }
@@ -313,6 +355,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held_ns = t->held_ns,
 		.preemptions = counters->preemptions,
 		.failures = counters->failures,
+		.failure = t->failure,
 		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_at_ns = e->seen[index].run_at_ns,

@@ -98,6 +98,9 @@ static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, s
 {
 	int r = gp_gpu_find(d->gpu, pid, seen, err);
 
+	if (gp_error_is_local(r))
+		return gp_fail(err, r, "gpreempt itself cannot examine process %d: %s", pid,
+			       gp_error_name(r));
 	return r ? gp_fail(err, r, "process %d cannot be inspected: %s", pid, gp_error_name(r)) : 0;
 }
 

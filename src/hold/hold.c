@@ -265,6 +265,18 @@ static bool is_disproved(const struct gp_hold *h, bool hold)
 	return h->last.unsure || ((h->last.known & GP_KNOWN_HELD) && h->held != hold);
 }
 
+/* Whether the process has ended, so that nothing is held. A child that inherited the queues takes
+ * its place. */
+static bool ended_meanwhile(const struct gp_holds *holds, struct gp_hold *h, uint64_t until_ns)
+{
+	while (h->pidfd >= 0 && gp_pidfd_ended(h->pidfd)) {
+		if (gp_hold_has_ended(holds, h) || now() >= until_ns)
+			return true;
+		gp_holds_wait(holds, now() + PAUSE_NS, -1);
+	}
+	return false;
+}
+
 /* Evaluates the answer for one task. Releasing a task of an ended process succeeds. */
 static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 {
@@ -284,6 +296,8 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 			h->since_ns = h->asked_ns + h->took_ns;
 		return 0;
 	}
+	if (h->pidfd >= 0 && gp_pidfd_ended(h->pidfd))
+		return gp_fail(err, h->status, "process %d has ended", h->ref.seen.pid);
 	if (h->driver_code)
 		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
 	if (add_reason(h, h->status, err))
@@ -311,7 +325,12 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 	gp_holds_refresh(holds);
 	r = 0;
 	for (unsigned i = 0; i < holds->n; i++) {
-		int code = outcome(&holds->hold[i], hold, err);
+		struct gp_hold *h = &holds->hold[i];
+		int code;
+
+		if (hold && !h->asked && !h->status && ended_meanwhile(holds, h, until_ns))
+			h->status = -ESRCH;
+		code = outcome(h, hold, err);
 
 		r = r ? r : code;
 	}

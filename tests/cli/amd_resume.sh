@@ -82,4 +82,22 @@ until_true said keeper "^error owner.killed pid=$holder process=$load" || fail "
 kfd_emu clear_faults
 until_true is_running "$load" || fail 'held by the dead'
 ends_right "$load"
+# "nothing was held" needs a look at every GPU: here those of another driver cannot be opened.
+nobody=65534
+chmod 755 "$work" "$KFD_MNT/.."
+install -d -o $nobody "$work/nobody"
+install -m 600 /dev/null "$work/nvidiactl"
+as_nobody() {
+	GPREEMPT_UNDO=$work/nobody/undo setpriv --reuid $nobody --regid $nobody --clear-groups "$@"
+}
+if as_nobody test -x "$GPREEMPT" && as_nobody test -w "$KFD_MNT/kfd"; then
+	expect 0 '' 'resume --all of a user' as_nobody "$GPREEMPT" resume --all
+	[[ $out == 'nothing was held' ]] || fail "resume --all of a user: '$out'"
+	GPREEMPT_NVIDIACTL=$work/nvidiactl expect 3 \
+		'gpreempt: not all GPUs could be examined; processes on them may be held: *' \
+		'resume --all without rights on a driver' as_nobody "$GPREEMPT" resume --all
+	[[ ! $out ]] || fail "resume --all without rights on a driver: '$out'"
+else
+	echo 'not tried: the emulator is not accessible for another user'
+fi
 finish

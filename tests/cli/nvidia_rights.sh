@@ -43,6 +43,20 @@ if as_nobody test -x "$GPREEMPT"; then
 	stop_load "$own"
 fi
 
+# gpreempt's own processes have files of other programs for a moment, and are never targets. The
+# name is believed of root's programs, not of others: they could escape the scheduler with it.
+mkdir "$work/bin"
+cp "$RM_LOAD" "$work/bin/gpreemptd"
+RM_LOAD=$work/bin/gpreemptd start_load
+ours=$LOAD
+RM_LOAD=$work/bin/gpreemptd start_load --drop-to $nobody
+theirs=$LOAD
+expect 0 '' 'ps' "$GPREEMPT" ps --for 1ms --json
+holds "any(.[]; .pid == $theirs) and all(.[]; .pid != $ours)" 'of two with the name of gpreempt only the foreign one is listed'
+expect 4 "gpreempt: process $ours *" "suspend of gpreempt's own process" "$GPREEMPT" suspend "$ours"
+stop_load "$ours"
+stop_load "$theirs"
+
 # A server of many programs.
 start_load --mps
 server=$LOAD

@@ -110,6 +110,20 @@ expect 0 '' shares "$GPREEMPT" schedule --policy share --be "$train" --share 60 
 holds '[.[].tasks[].refused] == [false,true]' 'the second share is refused'
 is_back "$train" "$other" || fail 'not as it was after shares'
 
+# Only slices, and all fail: no hold was tried, so none failed.
+emu 'fault set_timeslice 0x65 100000'
+try "$GPREEMPT" schedule --policy fair --be "$train" --weight 300 --be "$other" --weight 100 --for 1s
+[[ $status == 1 ]] || fail "failing slices: exit $status"
+[[ $err != *'could be held'* ]] || fail "failing slices: $err"
+emu clear_faults
+
+# A hold that is under way at the end: how long it kept the job off the GPU is not known.
+emu 'latency disable 1500ms'
+expect 0 '*' 'a slow hold' "$GPREEMPT" schedule --be "$train" --be "$other" --for 1s --json
+holds 'all(.[].tasks[]; .held_ns != 0 or .preemptions == 0) and any(.[].tasks[]; .held_ns == null)' \
+	'the time of a hold under way is unknown'
+emu 'latency disable 0'
+
 # Wrong arguments.
 expect 2 '*--share must follow the process that it is for*' 'a share of nobody' "$GPREEMPT" schedule --share 60
 try "$GPREEMPT" schedule --lc "$train" --deadline soon

@@ -70,6 +70,17 @@ wait "$JOB" || fail "the target ended: exit $?"
 said ended "^$load (rm-load) .* has ended" || fail "does not say that it ended: $(<"$work/ended")"
 [[ $(records) == 0 ]] || fail 'the record of a process that ended stays'
 
+# It ends while the hold is being made: nothing was held.
+start_load
+load=$LOAD
+emu "latency disable 300ms"
+emu "kill_on disable $load"
+expect 4 "gpreempt: process $load has ended" 'a target that ends during the hold' \
+	"$GPREEMPT" suspend "$load" --for 1m
+[[ ! $out ]] || fail "a target that ends during the hold: $out"
+emu "latency disable 0"
+[[ $(records) == 0 ]] || fail 'the record of a process that ended during the hold stays'
+
 # A child that shares its queues lives on: they stay held, and are released.
 start_load --fork
 load=$LOAD

@@ -45,6 +45,17 @@ for pid in "$one" "$two" "$LOAD"; do
 	goes_on "$pid" || fail "$pid does not get its turn"
 done
 
+# A process that ended while it was held: its record may stay for some seconds.
+load ended --kernel 2ms
+"$GPREEMPT" suspend "$LOAD" >/dev/null
+kill_job "$LOAD"
+expect 4 "gpreempt: *process $LOAD*" 'resume of a process that was killed' "$GPREEMPT" resume "$LOAD"
+[[ ! $out ]] || fail "of a process that was killed, resume said '$out'"
+load ended --kernel 2ms
+"$GPREEMPT" suspend "$LOAD" >/dev/null
+kill_job "$LOAD"
+expect 0 '' 'resume --all after the held process was killed' "$GPREEMPT" resume --all
+
 # A daemon that is stopped: everything runs all the same.
 "$GPREEMPT" suspend "$one" >/dev/null
 kill -STOP "$DAEMON"

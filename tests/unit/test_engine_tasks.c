@@ -408,6 +408,7 @@ TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 		gp_engine_user_hold(r->engine, 1);
 		rig_run(r, 10 * MS);
 		assert_int_equal(rig_is(r, 0)->held, !fails);
+		assert_int_equal(rig_task(r, 0).failure, fails ? -EBUSY : 0);
 		gp_engine_user_release(r->engine, 1);
 		rig_step(r); /* that was all the user wanted */
 		assert_false(rig_is(r, 0)->held);
@@ -416,6 +417,29 @@ TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 		assert_true(rig_is(r, 0)->held);
 		rig_free(r);
 	}
+}
+
+RIG_TEST(a_users_hold_ends_with_the_process_also_if_a_child_inherits_the_task)
+{
+	rig_add_many(r, 2);
+	r->gpu.task[0].seen.start_time = 7;
+	rig_start(r, &scripted);
+	WANT(RUN(0), RUN(0));
+	gp_engine_user_hold(r->engine, 1);
+	gp_engine_user_hold(r->engine, 2);
+	rig_run(r, 10 * MS);
+	assert_true(rig_is(r, 0)->held);
+	r->gpu.task[0].seen.pid = 77;
+	r->gpu.task[0].seen.start_time = 8;
+	rig_run(r, 200 * MS);
+	assert_false(rig_is(r, 0)->held);
+	assert_true(rig_is(r, 1)->held);
+	assert_int_equal(rig_task(r, 0).id, 1);
+	assert_int_equal(rig_task(r, 0).pid, 77);
+	assert_int_equal(rig_task(r, 0).held_by, 0);
+	assert_int_equal(r->events[GP_EVENT_TASK_OUT], 1);
+	assert_int_equal(r->events[GP_EVENT_TASK_IN], 3);
+	assert_int_equal(r->last[GP_EVENT_RELEASED].task, 1);
 }
 
 RIG_TEST(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone)

@@ -220,14 +220,18 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 
 	for (size_t i = 0; before && after && i < json_object_array_length(before); i++) {
 		struct json_object *t = json_object_array_get_idx(before, i), *now;
+		pid_t pid = (pid_t)gp_field_number_or(t, "pid", 0);
+		uint64_t start_time = gp_field_number_or(t, "start_time", 0);
 
 		if (!is_held_by_user(t))
 			continue;
+		if (start_time && gp_process_gone(pid, start_time))
+			continue; /* the hold ended with the process */
 		now = find_again(after, t);
 		if (now && is_held_by_user(now))
 			others++;
 		else
-			note_released(o, (pid_t)gp_field_number_or(t, "pid", 0), daemon, now);
+			note_released(o, pid, daemon, now);
 	}
 	json_object_put(before);
 	json_object_put(after);
@@ -524,7 +528,8 @@ static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked
 		/* A request that stays in the record was not fulfilled. */
 		if (o->daemon && e.owner == o->daemon && !e.release_asked &&
 		    !daemon_failure(o, e.undo.pid)) {
-			report_scheduled(o, e.undo.pid);
+			if (!ended) /* the daemon drops the record of a process that has ended */
+				report_scheduled(o, e.undo.pid);
 		} else if (!gp_undo_owner_lives(&e)) {
 			replay(file, i, &e, o);
 		} else if (n < GP_UNDO_SLOTS) {
@@ -597,10 +602,12 @@ static void release_all(const struct gp_devices *devices, struct outcome *o)
 	if (n < 0)
 		o->exit = gp_cli_fail(&err);
 	for (int i = 0; i < n; i++) {
-		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, NULL);
+		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, &err);
 
 		if (k > 0)
 			release_process(found, k, o);
+		else if (k != -ESRCH && k != -ENODEV) /* else it ended since the scan */
+			note_failed(o, ref[i].seen.pid, &err);
 	}
 	free(ref);
 }
@@ -633,21 +640,41 @@ static bool all_done(const struct outcome *o)
 	return !env.all;
 }
 
+/* Whether every back end says so. One that fails to open a device or to look has one, perhaps. */
+static bool no_device_is_here(void)
+{
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		if ((*b)->probe && (*b)->probe())
+			return false;
+	return true;
+}
+
+static void note_unexamined(struct outcome *o, struct gp_error *err)
+{
+	int code;
+
+	gp_error_prefix(err, "not all GPUs could be examined; processes on them may be held");
+	code = gp_cli_fail(err);
+	o->exit = o->exit ? o->exit : code == GP_EXIT_NOT_PERMITTED ? code : GP_EXIT_FAILED;
+}
+
 static void release_unrecorded(struct outcome *o)
 {
 	struct gp_devices devices;
 	struct gp_error err = {0};
+	int r;
 
 	if (o->foreign_daemon)
 		report_foreign(o);
 	if (all_done(o) || (o->foreign_daemon && env.all))
 		return; /* the rest is scheduled by the daemon */
-	if (gp_devices_open(&devices, 0, &err)) {
-		/* Without a device nothing can be held. */
-		if (!env.all || err.code != -ENODEV)
-			o->exit = o->exit ? o->exit : gp_cli_fail(&err);
+	r = gp_devices_open(&devices, 0, &err);
+	if (r && !env.all)
+		o->exit = o->exit ? o->exit : gp_cli_fail(&err);
+	else if (env.all && err.code && !no_device_is_here())
+		note_unexamined(o, &err);
+	if (r)
 		return;
-	}
 	(env.all ? release_all : release_named)(&devices, o);
 	gp_devices_close(&devices);
 }

@@ -308,7 +308,8 @@ static void add_task(struct json_object *list, const struct gp_task_stats *t)
 	if (t->run_source != GP_RUN_UNKNOWN)
 		gp_field_put(o, "run_ns", t->run_ns);
 	gp_field_put_known(o, "scheduled", t->scheduled);
-	gp_field_put(o, "held_ns", t->held_ns);
+	if (t->held_ns || t->settled) /* else a hold is under way that may have taken effect */
+		gp_field_put(o, "held_ns", t->held_ns);
 	gp_field_put(o, "preemptions", t->preemptions);
 	gp_field_put(o, "failures", t->failures);
 	gp_field_put(o, "undone", t->undone);
@@ -396,8 +397,8 @@ static void report(struct scheduled *s, FILE *out, struct json_object *list)
 	s->failed = is_without_effect(s);
 	if (s->failed && !s->complained)
 		fprintf(stderr,
-			"gpreempt: no process could be held on %s; see the kernel log (dmesg) for "
-			"the cause\n",
+			"gpreempt: no hold and no slice took effect on %s; see the kernel log "
+			"(dmesg) for the cause\n",
 			s->gpu->info.name);
 	if (ejection)
 		fprintf(stderr, "gpreempt: policy %s was ejected: %s\n", ejection->policy->name,

@@ -410,13 +410,14 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 
 	for (unsigned i = holds->n; i-- > 0 && !r;) {
 		struct gp_hold h = holds->hold[i];
+		uint64_t held_ns = held_for(&h); /* the release may take long */
 		bool ended = gp_hold_has_ended(holds, &holds->hold[i]);
 
 		if (!ended && gp_hold_is_recorded(holds, &h))
 			continue;
 		r = gp_holds_remove(holds, i, err);
 		if (!r)
-			print_event(&h, ended ? ENDED : RESUMED, held_for(&h));
+			print_event(&h, ended ? ENDED : RESUMED, held_ns);
 	}
 	return r;
 }

@@ -222,7 +222,7 @@ static int try_heir(void *arg, pid_t pid)
 	struct gp_nv_target t;
 	int r;
 
-	if (pid == getpid() || pid == h->pid)
+	if (pid == getpid() || pid == h->pid || gp_process_is_gpreempt(pid))
 		return 0;
 	r = gp_nv_target_open(&t, pid, NULL, NULL);
 	if (r) {

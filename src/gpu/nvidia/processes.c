@@ -220,6 +220,8 @@ int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_n
 	if (!list)
 		return -ENOMEM;
 	d->process = list;
+	if (gp_process_is_gpreempt(pid)) /* its files of a GPU program are borrowed */
+		return gp_fail(err, -ENODEV, "process %d does not use an NVIDIA GPU", pid);
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return -ENOMEM;
