@@ -5,11 +5,12 @@
 #include "engine/engine_state.h"
 
 /* Whether a pending action has ended, as far as is known. */
-static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, uint32_t is)
+static bool has_ended(const struct gp_attempt *a, const struct gp_observation *o, bool under_way,
+		      bool known, uint32_t is)
 {
 	if (a->accepted)
 		return known ? is == a->target : !a->observable;
-	return !under_way && (known || !a->observable);
+	return !under_way && (known || o->failed || !a->observable);
 }
 
 /* Compares a pending action with the observation. `is` is the current state, if `known`. Returns
@@ -23,11 +24,11 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 	a->observable |= known;
 	if (!a->in_flight)
 		return false;
-	if (!has_ended(a, under_way, known, is)) {
+	if (!has_ended(a, o, under_way, known, is)) {
 		/* An action with an invisible effect gets more time. */
 		uint64_t patience_ns = known ? 0 : e->config.backoff_max_ns;
 
-		if (a->accepted && now_ns >= gp_time_add(a->lost_ns, patience_ns))
+		if ((a->accepted || !under_way) && now_ns >= gp_time_add(a->lost_ns, patience_ns))
 			gp_attempt_failed(e, t, a, now_ns, -ETIME, 0);
 		return false;
 	}
@@ -63,7 +64,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 		gp_effect_confirmed(e, t, now_ns);
 		t->distrusted &= !t->held;
 	}
-	t->unsure = o->unsure;
+	t->unsure = o->unsure || (t->unsure && !(o->known & GP_KNOWN_HELD));
 	t->unproven = o->unproven;
 }
 
@@ -89,12 +90,13 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	settle_effect(e, t, o, now_ns);
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
+		t->unsure = o->unsure;
 		t->our_hold |= t->held; /* it may have been seen released meanwhile */
 		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
-		/* Pessimistic assumption: the task may be released. It may also still be held, by
-		 * us. */
+		/* The task may be released, and it may still be held, by us. */
 		t->held = false;
+		t->unsure = true;
 		return;
 	} else if (known && !o->unsure && o->held != t->held) {
 		note_change(e, t, o, now_ns);

@@ -307,7 +307,8 @@ GPU_TEST(a_release_that_cannot_be_read_back_has_failed)
 		why_has(w, a.handle, "cannot be read back");
 		assert_true(gw_look(w, a.handle).unsure);
 		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
-		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), -EIO);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL),
+				 -EIO);
 		for (int n = gp_gpu_queues(w->gpu, seen.key, true, queue, 8, NULL); n-- > 0;)
 			assert_true(queue[n].unsure);
 		emu_control(&w->emu, "clear_faults");

@@ -274,6 +274,38 @@ RIG_TEST(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end)
 	assert_int_equal(r->gpu.nasked, 1);
 }
 
+/* A back end that does the action later reports a failure, or none, and cannot read the state any
+ * more. */
+TEST(an_action_that_left_an_unknown_state_is_tried_again)
+{
+	static const int failed[] = {-EIO, 0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig *r = rig_new();
+
+		RIG_START(r, &scripted, HOLD);
+		rig_run(r, 10 * MS);
+		assert_true(rig_task(r, 0).held);
+		r->gpu.fault[FAKE_RELEASE] =
+			(struct fake_fault){.asks_to_wait = true, .lost = true};
+		rig_is(r, 0)->known &= ~(uint32_t)GP_KNOWN_HELD;
+		rig_is(r, 0)->failed = failed[i];
+		WANT(RUN(0));
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, failed[i] ? 20 * MS : 10 * S);
+		assert_in_range(fake_count(&r->gpu, FAKE_RELEASE, 0, 0), 2, 20);
+		assert_in_range(rig_stats(r)->failures, 1, 20);
+		assert_int_equal(r->events[GP_EVENT_RELEASED], 0);
+		r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true};
+		rig_is(r, 0)->known |= GP_KNOWN_HELD;
+		rig_is(r, 0)->failed = 0;
+		rig_run(r, RECOVERY_NS);
+		assert_false(rig_is(r, 0)->held);
+		assert_false(rig_task(r, 0).held);
+		rig_free(r);
+	}
+}
+
 RIG_TEST(one_failing_task_of_a_batch_does_not_hold_up_the_others)
 {
 	for (uint64_t id = 1; id <= 3; id++) {

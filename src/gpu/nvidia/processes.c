@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/nvidia/processes.h"
 
@@ -398,17 +399,41 @@ void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t
 	gp_nv_publish_seen(d);
 }
 
+/* The sampler's buffer of context switches keeps the driver loaded, and belongs to the old client.
+ */
+static bool is_open(const struct gp_nv_gpu *d)
+{
+	return d->rm.diag && (!d->rm.dead || d->has_ctxsw);
+}
+
+static void open_new_driver(struct gp_nv_gpu *d)
+{
+	struct gp_rm fresh;
+
+	if (gp_rm_open(&fresh, NULL))
+		return;
+	gp_rm_open_gpu(&fresh, d->gpu_id, NULL);
+	gp_rm_close(&d->rm);
+	d->rm = fresh;
+	d->pids_ns = 0;
+	gp_log(GP_LOG_WARN, "driver.reopened", "gpu=%s", d->pci);
+}
+
 /* Asks again for what RM refused: the list of processes and the state of channels come from it. */
 static bool reopen(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	struct gp_rm *rm = &d->rm;
 
-	if (rm->diag || now_ns < d->reopen_ns)
+	if (is_open(d) || now_ns < d->reopen_ns)
 		return false;
 	d->reopen_after_ns = d->reopen_after_ns ? 2 * d->reopen_after_ns : REOPEN_NS;
 	if (d->reopen_after_ns > REOPEN_MAX_NS)
 		d->reopen_after_ns = REOPEN_MAX_NS;
 	d->reopen_ns = now_ns + d->reopen_after_ns;
+	if (rm->dead) {
+		open_new_driver(d);
+		return true;
+	}
 	if (rm->subdevice) {
 		gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL,
 			    0);
@@ -459,7 +484,7 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 {
 	uint64_t next_ns = gp_nv_next_sweep_ns(d);
 
-	if (!d->rm.diag && d->reopen_ns < next_ns)
+	if (!is_open(d) && d->reopen_ns < next_ns)
 		next_ns = d->reopen_ns;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];

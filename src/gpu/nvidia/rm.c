@@ -14,6 +14,7 @@
 #define BUSY_TRIES        20
 #define BUSY_PAUSE_NS     250000
 #define INTERRUPTS_MAX    100
+#define OWN_BITS          (GP_RM_ERRNO | GP_RM_NO_EFFECT | GP_RM_UNREAD)
 #define UNSUPPORTED_TRIES 3 /* a driver without a call says so each time */
 
 const char *gp_rm_path(void)
@@ -40,14 +41,17 @@ bool gp_rm_is_control_fd(int fd)
 	return !fstat(fd, &s) && is_control(&s);
 }
 
-/* Repeats a call that a signal interrupted. 0 or -1 with errno. */
-static int call_rm(int fd, unsigned long request, void *arg)
+/* Repeats a call that a signal interrupted. `status` points into `arg`. RM has no statuses with the
+ * bits that this code uses for its own; such a status is only known to be an error. */
+static uint32_t call_rm(int fd, unsigned long request, void *arg, const uint32_t *status)
 {
 	int r = ioctl(fd, request, arg);
 
 	for (int i = 0; r < 0 && (errno == EINTR || errno == EAGAIN) && i < INTERRUPTS_MAX; i++)
 		r = ioctl(fd, request, arg);
-	return r;
+	if (r < 0)
+		return GP_RM_ERRNO | (uint32_t)errno;
+	return *status & OWN_BITS ? NV_ERR_GENERIC : *status;
 }
 
 static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
@@ -61,9 +65,7 @@ static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t 
 		.params_size = size,
 	};
 
-	if (call_rm(fd, NV_ESC_RM_CONTROL, &c) < 0)
-		return GP_RM_ERRNO | (uint32_t)errno;
-	return c.status;
+	return call_rm(fd, NV_ESC_RM_CONTROL, &c, &c.status);
 }
 
 uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
@@ -158,6 +160,7 @@ static const struct {
 	CODE(NV_ERR_STATE_IN_USE, EBUSY),
 	CODE(NV_ERR_TIMEOUT, ETIMEDOUT),
 	CODE(NV_ERR_TIMEOUT_RETRY, ETIMEDOUT),
+	CODE(NV_ERR_GENERIC, EIO),
 #undef CODE
 };
 
@@ -208,20 +211,19 @@ uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle,
 		.params = (uint64_t)(uintptr_t)params,
 		.params_size = size,
 	};
+	uint32_t status;
 
-	if (call_rm(fd, NV_ESC_RM_ALLOC, &a) < 0)
-		return GP_RM_ERRNO | (uint32_t)errno;
-	*handle = a.status ? 0 : a.object;
-	return a.status;
+	status = call_rm(fd, NV_ESC_RM_ALLOC, &a, &a.status);
+
+	*handle = status ? 0 : a.object;
+	return status;
 }
 
 uint32_t gp_rm_free(int fd, uint32_t client, uint32_t parent, uint32_t handle)
 {
 	struct nv_rm_free f = {.root = client, .parent = parent, .object = handle};
 
-	if (call_rm(fd, NV_ESC_RM_FREE, &f) < 0)
-		return GP_RM_ERRNO | (uint32_t)errno;
-	return f.status;
+	return call_rm(fd, NV_ESC_RM_FREE, &f, &f.status);
 }
 
 static uint32_t make_client(int fd, uint32_t *client)
@@ -446,6 +448,7 @@ uint32_t gp_rm_is_enabled(struct gp_rm *rm, uint32_t client, uint32_t channel, b
 			break;
 	}
 	rm->has_read |= !status;
+	rm->dead |= status == (GP_RM_ERRNO | ENOTCONN) || status == (GP_RM_ERRNO | ENODEV);
 	*enabled = state.enabled;
 	if ((status == NV_ERR_NOT_SUPPORTED || status == NV_ERR_INVALID_CLASS) && !rm->has_read)
 		return GP_RM_NOT_OFFERED;

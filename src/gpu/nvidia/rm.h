@@ -87,6 +87,7 @@ struct gp_rm {
 	uint32_t subdevice;
 	uint32_t diag;
 	bool has_read; /* RM has read back the state of a channel */
+	bool dead;     /* the file reaches no driver any more: it was replaced */
 };
 
 /* -ENODEV: no driver; -EACCES, -EPERM: no permission. */

@@ -105,6 +105,7 @@ static_assert(sizeof(struct nv_rm_map) == 56, "NVOS33");
 #define NV_ERR_STATE_IN_USE             0x63u
 #define NV_ERR_TIMEOUT                  0x65u
 #define NV_ERR_TIMEOUT_RETRY            0x66u
+#define NV_ERR_GENERIC                  0xffffu
 
 /* Classes. */
 
