@@ -9,6 +9,7 @@ ready, in force, exit code 0, a count) is false, or if a program stays stopped a
 """
 import argparse
 import ctypes
+import hashlib
 import json
 import mmap
 import os
@@ -463,34 +464,43 @@ class Run:
                            timeout=COMMAND_LIMIT_S * patience())
         return '"pid":%d,' % self.target in p.stdout
 
-    def ps(self):
-        """What ps says of the target: a dict; None: nothing."""
-        p = self.gpreempt('ps', '--json', '--for', '1ms', hostile=self.daemon is None)
+    def answer(self, *words):
+        """The JSON that a command writes; None: it failed."""
+        p = self.gpreempt(*words, hostile=self.daemon is None)
         if p.wait() != 0:
             return None
         try:
-            for task in json.loads(p.text()):
-                if task.get('pid') == self.target:
-                    return task
+            return json.loads(p.text())
         except ValueError:
             return None
-        return None
+
+    def task(self, tasks):
+        """The target in a list of tasks."""
+        return next((task for task in tasks or () if task.get('pid') == self.target), None)
+
+    def ps(self):
+        """What ps says of the target: a dict; None: nothing."""
+        return self.task(self.answer('ps', '--json', '--for', '1ms'))
 
     def judge_ps(self):
+        self.judge_state('ps', self.ps)
+
+    def judge_state(self, source, ask, held_lately=False):
+        """The state is what prevailed in the last second: `held_lately` if a policy held it then."""
         before = self.look()
-        task = self.ps()
+        task = ask()
         after = self.look()
         if not task or 'state' not in task:
             return
-        self.trace('ps: state %s' % task['state'])
+        self.trace('%s: state %s' % (source, task['state']))
         if self.c.op == 'channel_state' and self.c.fault.split()[0] in ('lie', 'value') and not self.daemon:
             return  # without a daemon ps has no other source than this call
         held = task['state'] in ('held', 'suspended')
-        if held and not before['held'] and not after['held'] and after['done'] > before['done']:
-            self.false('ps says %s, and %s' % (task['state'], self.describe()))
+        if held and not held_lately and not before['held'] and not after['held'] and after['done'] > before['done']:
+            self.false('%s says %s, and %s' % (source, task['state'], self.describe()))
         if not held and before['held'] == before['queues'] and after['held'] == after['queues'] \
                 and before['done'] == after['done']:
-            self.false('ps says %s, and %s' % (task['state'], self.describe()))
+            self.false('%s says %s, and %s' % (source, task['state'], self.describe()))
 
     def exit_of_interrupted(self, code, what):
         """A call that a signal interrupted is repeated, and no failure."""
@@ -680,20 +690,39 @@ def daemon_class(run):
     run.inject('begin')
     if not run.start_daemon():
         return
-    run.gpreempt('set', run.target, '--class', 'be').wait()
+    said = run.gpreempt('set', run.target, '--class', 'be')
+    said.wait()
     run.gpreempt('set', run.service, '--class', 'lc').wait()
     sampler = Sampler(run)
     time.sleep(0.6)
     task = run.ps() or {}
+    if said.said('in force') and task.get('class', 'be') != 'be':
+        run.false('set says "%s", and ps has class %s' % (said.text(), task['class']))
     held = sampler.end()
     run.trace('seen held %d times; ps: preemptions %s, held_ns %s, failures %s' % (
         held, task.get('preemptions'), task.get('held_ns'), task.get('failures')))
     for name in ('preemptions', 'held_ns'):
         if task.get(name) and not held and run.emulator.name == 'amd':
             run.false('ps counts %s = %d, and it was never held' % (name, task[name]))
+    judge_daemon_counts(run, held > 0)
     p = run.gpreempt('set', run.target, '--class', 'unmanaged')
     if p.wait() == 0 and not wait_until(lambda: not run.look()['held'], 0.5):
         run.false('set --class unmanaged: exit 0, and %s' % run.describe())
+
+
+def judge_daemon_counts(run, held_lately):
+    """stats and top beside the class rule; the driver counts holds on AMD GPUs."""
+    run.judge_state('top', lambda: run.task((run.answer('top', '--json', '--every', '100ms') or {}).get('tasks')),
+                    held_lately)
+    holds = run.look().get('holds')
+    stats = run.answer('stats', '--json', '--for', '50ms')
+    if not stats or 'devices' not in stats:
+        return
+    counted = stats['devices'][0]['stats']['holds']
+    really = run.look().get('holds', 0) - run.first.get('holds', 0)
+    run.trace('stats: %d holds; the driver held %d queues' % (counted, really))
+    if holds is not None and counted > really:
+        run.false('stats counts %d holds, and the driver held %d queues' % (counted, really))
 
 
 def daemon_end(run):
@@ -1091,7 +1120,7 @@ def main():
     parser.add_argument('--list', action='store_true', help='print the names of the combinations')
     parser.add_argument('--seconds', type=float, default=0, help='stop after this time')
     parser.add_argument('--jobs', type=int, default=1, help='so many combinations at a time, each on its own emulator')
-    parser.add_argument('--progress', help='keep results in this file; a run with the same file continues it')
+    parser.add_argument('--progress', help='keep results in this file; a run of the same programs with it goes on')
     parser.add_argument('-v', '--verbose', action='store_true')
     parser.add_argument('--probe', action='store_true', help='print what VENDOR.unreached should contain')
     parser.add_argument('--worker', action='store_true', help=argparse.SUPPRESS)
@@ -1164,6 +1193,14 @@ def start_worker(args):
                             preexec_fn=die_with_parent)
 
 
+def build_id():
+    digest = hashlib.sha256()
+    for path in (GPREEMPT, GPREEMPTD, KEEPER, HOLDER, SHIM, os.path.abspath(__file__)):
+        with open(path, 'rb') as f:
+            digest.update(f.read())
+    return digest.hexdigest()[:16]
+
+
 class Runner:
     """Gives combinations to workers, one thread for each worker, and adds up the results."""
 
@@ -1173,6 +1210,7 @@ class Runner:
         self.done = self.false = self.stopped = self.unused = self.unclear = self.code = 0
         self.end = time.monotonic() + args.seconds if args.seconds else None
         self.progress = None
+        self.rows = {}  # (action, call): combinations, injected, false statements, left stopped
         self.left = chosen
         if args.progress:
             self.open_progress()
@@ -1181,13 +1219,15 @@ class Runner:
         self.left.reverse()
 
     def open_progress(self):
+        """Results of other programs than these do not count."""
+        self.build = build_id()
         self.progress = open(self.args.progress, 'a+')
         self.progress.seek(0)
         known = {c.name for c in self.left}
         done = set()
         for line in self.progress:
             result = json.loads(line)
-            if result['name'] in known:
+            if result['name'] in known - done and result['build'] == self.build:
                 done.add(result['name'])
                 self.count(result)
         self.left = [c for c in self.left if c.name not in done]
@@ -1198,6 +1238,10 @@ class Runner:
         self.stopped += len(result['stopped'])
         self.unused += not result['applied']
         self.unclear += result['unclear']
+        action, call = re.match(r'\w+/(.*)/(.*?):', result['name']).groups()
+        row = self.rows.setdefault((action, call), [0, 0, 0, 0])
+        for i, n in enumerate((1, bool(result['applied']), len(result['false']), len(result['stopped']))):
+            row[i] += n
 
     def next(self):
         with self.lock:
@@ -1220,7 +1264,7 @@ class Runner:
                 if not self.args.verbose:
                     print('    ' + '\n    '.join(result['log']), flush=True)
             if self.progress:
-                self.progress.write(json.dumps(result) + '\n')
+                self.progress.write(json.dumps(dict(result, build=self.build)) + '\n')
                 self.progress.flush()
 
     def drive(self):
@@ -1248,6 +1292,10 @@ class Runner:
             t.start()
         for t in threads:
             t.join()
+        if self.progress:
+            print('%-20s %-18s %12s %9s %6s %8s' % ('action', 'call', 'combinations', 'injected', 'false', 'stopped'))
+            for names, row in sorted(self.rows.items()):
+                print('%-20s %-18s %12d %9d %6d %8d' % (*names, *row))
         print('seed %d: %d combinations (%d without effect on the calls made, %d not judged because the machine '
               'was busy), %d false statements, %d programs left stopped' % (
                   self.args.seed, self.done, self.unused, self.unclear, self.false, self.stopped))

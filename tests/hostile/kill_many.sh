@@ -3,7 +3,8 @@
 # kill_many.sh GPU ROUNDS [FOLDER]: ROUNDS kills and stops with hostile answers (test_kill GPU
 # hostile), in parts of 250 rounds. Part k has the seed GPREEMPT_SEED + k (default 1), and
 # GPREEMPT_JOBS parts (default 4) run at a time. FOLDER keeps the output of each part; a part whose
-# output says that it ended well is not repeated, so a run that was interrupted goes on.
+# output says that it ended well is not repeated, so a run of the same programs that was interrupted
+# goes on.
 set -u
 gpu=$1 rounds=$2 folder=${3-}
 part=250 jobs=${GPREEMPT_JOBS-4} first=${GPREEMPT_SEED-1}
@@ -11,8 +12,10 @@ part=250 jobs=${GPREEMPT_JOBS-4} first=${GPREEMPT_SEED-1}
 parts=$(((rounds + part - 1) / part))
 if [[ ! $folder ]]; then
 	folder=$(mktemp -d)
-	trap 'rm -rf "$folder"' EXIT
+	trap 'rm -rf "${folder%/*}"' EXIT
 fi
+build=$(cat "$TEST_KILL" "$GPREEMPTD" "$GPREEMPT" "$BUILD/gpreempt-keeper" | sha256sum | cut -c1-16)
+folder=$folder/$build
 mkdir -p "$folder"
 
 one() { # SEED
