@@ -68,6 +68,9 @@ int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error 
 		return 0;
 	if (r)
 		return r;
+	/* The only back end in use was chosen by the user: its reason is the answer. */
+	if (gp_backends[0] && !gp_backends[1])
+		return cannot_open(gp_backends[0], -ENODEV, err);
 	return gp_fail(err, -ENODEV, "no GPU was found that can be scheduled; %s",
 		       simulated_runs()
 			       ? "a simulated GPU runs here: set GPREEMPT_GPU=sim to use it"
