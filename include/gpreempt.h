@@ -100,7 +100,8 @@ struct gpreempt_queue {
 	char type[16];     /* "compute", "copy", "aql", "pm4", "sdma" and others */
 	bool held;         /* kept off the hardware, as far as the driver shows it */
 	bool copies;       /* only moves data; never held */
-	uint8_t pad[2];    /* 0 */
+	bool unsure;       /* it may be held or not, whatever `held` says */
+	uint8_t pad[1];    /* 0 */
 	uint32_t channels; /* the number of channels in the group (NVIDIA); 0 on AMD */
 	uint32_t priority; /* 0 to 15 (AMD), or GPREEMPT_UNKNOWN32 */
 	uint32_t slice_us; /* as programmed (NVIDIA), or GPREEMPT_UNKNOWN32 */

@@ -115,7 +115,7 @@ int gp_queue_counts_note(struct gp_queue_counts *c, unsigned device, const struc
 	came = c->samples && k->here != c->samples;
 	k->here = c->samples + 1;
 	k->samples++;
-	k->held += queue->held;
+	k->held += queue->held && !queue->unsure;
 	k->last_ns = now_ns;
 	note_slice(s, queue->slice_us);
 	s->count.came += came;

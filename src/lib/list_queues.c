@@ -98,6 +98,7 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 		.device = device,
 		.held = q->held,
 		.copies = q->copies,
+		.unsure = q->unsure,
 		.channels = q->channels,
 		.priority = q->priority,
 		.slice_us = q->slice_us ? q->slice_us : GPREEMPT_UNKNOWN32,

@@ -87,7 +87,7 @@ static void read_queues(const struct row *row, struct gp_task_info *info, bool *
 			continue;
 		}
 		info->queues++;
-		*held |= queue[i].held;
+		*held |= queue[i].held && !queue[i].unsure;
 		if (us > info->slice_max_us)
 			info->slice_max_us = us;
 		if (us && (!info->slice_min_us || us < info->slice_min_us))
