@@ -34,10 +34,8 @@ for row in "driver's own sharing" 'gpreempt priority' 'priority, hint'; do
 	grep -qF "| $figures |" "$SRC/README.md" || fail "README does not say | $figures |"
 done
 
-asking='run set events trace top' # these need json-c
-"$GPREEMPT" set --help 2>&1 | grep -q 'this build cannot ask a daemon' && asking=
 # Every verb and option is in its man page and in the completion.
-for verb in demo sim policy doctor ps stats queues monitor suspend resume bench schedule $asking; do
+for verb in $("$GPREEMPT" help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 	"$GPREEMPT" "$verb" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' |
 		sort -u | while read -r option; do
 		case $option in --help | --usage | --version) continue ;; esac
