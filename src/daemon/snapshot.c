@@ -67,7 +67,8 @@ static struct gp_past *find_past(const struct gp_snapshots *s, unsigned i, uint6
 static struct gp_recent since(const struct gp_past_sample *then, const struct gp_past_sample *now)
 {
 	struct gp_recent r = {.over_ns = now->at_ns - then->at_ns,
-			      .held_ns = now->held_ns - then->held_ns};
+			      .held_ns = now->held_ns - then->held_ns,
+			      .unproven_ns = now->unproven_ns - then->unproven_ns};
 
 	if (then->run_at_ns && now->run_at_ns > then->run_at_ns && now->run_ns >= then->run_ns) {
 		r.run_over_ns = now->run_at_ns - then->run_at_ns;
@@ -83,7 +84,7 @@ static void compare_with_past(struct gp_snapshots *s, struct gp_snapshot *snapsh
 
 	for (unsigned i = 0; i < snapshot->ntasks; i++) {
 		const struct gp_task_stats *t = &snapshot->task[i];
-		struct gp_past_sample now = {snapshot->now_ns, t->held_ns,
+		struct gp_past_sample now = {snapshot->now_ns, t->held_ns, t->unproven_ns,
 					     t->run_source ? t->run_at_ns : 0, t->run_ns};
 		const struct gp_past *old = find_past(s, i, t->id);
 		struct gp_past p = old ? *old : (struct gp_past){t->id, {now, now}};

@@ -79,6 +79,7 @@ struct gp_task {
 	uint64_t noticed_ns; /* activity that began up to then has been noticed */
 	uint64_t scheduled;  /* at the last observation */
 	uint64_t held_ns;
+	uint64_t unproven_ns; /* time released by the driver's answer, without a proof */
 };
 
 /* Counters of a task. They are separate because most ticks do not access them. */

@@ -324,6 +324,8 @@ static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 		tick->starved_ns = t->starved_ns;
 	if (t->held && t->policy_hold && !t->unsure)
 		*(t->effect_due ? &t->effect_held_ns : &t->held_ns) += now_ns - e->last_tick_ns;
+	else if (!t->held && t->effect_due)
+		t->unproven_ns += now_ns - e->last_tick_ns;
 	tick->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
 	tick->measured |= o->run_source == GP_RUN_MEASURED;
 	tick->active |= v->active;

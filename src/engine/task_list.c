@@ -353,6 +353,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.overruns = counters->overruns,
 		.slice_us = t->slice_us,
 		.held_ns = t->held_ns,
+		.unproven_ns = t->unproven_ns,
 		.preemptions = counters->preemptions,
 		.failures = counters->failures,
 		.failure = t->failure,

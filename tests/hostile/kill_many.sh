@@ -14,8 +14,8 @@ if [[ ! $folder ]]; then
 	folder=$(mktemp -d)
 	trap 'rm -rf "${folder%/*}"' EXIT
 fi
-build=$(cat "$TEST_KILL" "$GPREEMPTD" "$GPREEMPT" "$BUILD/gpreempt-keeper" | sha256sum | cut -c1-16)
-folder=$folder/$build
+programs=$(cat "$TEST_KILL" "$GPREEMPTD" "$GPREEMPT" "$BUILD/gpreempt-keeper" | sha256sum | cut -c1-16)
+folder=$folder/$programs
 mkdir -p "$folder"
 
 one() { # SEED

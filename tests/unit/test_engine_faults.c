@@ -124,6 +124,7 @@ RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 	assert_false(rig_is(r, 0)->held);
 	assert_int_equal(r->events[GP_EVENT_RELEASED], 0);
 	assert_false(rig_task(r, 0).settled);
+	assert_in_range(rig_task(r, 0).unproven_ns, 10 * MS, 50 * MS);
 	rig_is(r, 0)->unproven = false;
 	rig_is(r, 0)->unsure = true;
 	rig_is(r, 0)->failed = -ETIME;

@@ -26,7 +26,7 @@ void gp_share_tick(struct gp_share *s, const struct gp_task_ref *ref)
 		return;
 	s->last = o;
 	s->ticks++;
-	s->held_ticks += o.known & GP_KNOWN_HELD && o.held;
+	s->held_ticks += o.known & GP_KNOWN_HELD && o.held && !o.unsure;
 	s->active_ticks += o.known & GP_KNOWN_ACTIVE && o.active;
 	s->running_ticks += o.known & GP_KNOWN_RUNNING && o.running;
 	if (!(o.known & GP_KNOWN_RUN))
@@ -125,7 +125,7 @@ static enum gp_task_state state_of(const struct row *row, bool queue_held, pid_t
 		.running = 2 * s->running_ticks > s->active_ticks,
 	};
 
-	if (!held_known && !c.held && !c.active)
+	if ((!held_known || o->unsure) && !c.held && !c.active)
 		c.known = 0; /* it may be held */
 	/* A task with an owner may be held, and AMD's driver shows holds only to their owner. Only
 	 * a device that reports running tasks shows otherwise. */
