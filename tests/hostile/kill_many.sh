@@ -11,8 +11,9 @@ part=250 jobs=${GPREEMPT_JOBS-4} first=${GPREEMPT_SEED-1}
 ((part > rounds)) && part=$rounds
 parts=$(((rounds + part - 1) / part))
 if [[ ! $folder ]]; then
-	folder=$(mktemp -d)
-	trap 'rm -rf "${folder%/*}"' EXIT
+	temporary=$(mktemp -d)
+	folder=$temporary
+	trap 'rm -rf "$temporary"' EXIT
 fi
 programs=$(cat "$TEST_KILL" "$GPREEMPTD" "$GPREEMPT" "$BUILD/gpreempt-keeper" | sha256sum | cut -c1-16)
 folder=$folder/$programs
