@@ -2,8 +2,8 @@
 #include "policy/rotation.h"
 
 #define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA */
-#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn; see LAST_PAUSES */
-#define LAST_PAUSES    7u           /* requires that one of the last three was that short */
+#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn, if LAST_PAUSES allows */
+#define LAST_PAUSES    7u           /* mask: one of the last three pauses must have been short */
 
 static void reset_entity(struct gp_entity *e)
 {
@@ -150,8 +150,8 @@ static struct survey survey_entities(const struct gp_view *view, const struct gp
 	return s;
 }
 
-/* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
- * least age_after_ns. */
+/* Finds the entity that has waited longest of those that strict priority passes over. UINT32_MAX:
+ * none has waited for age_after_ns. */
 static uint32_t find_aged(const struct gp_view *view, const struct gp_rotation *rotation,
 			  const struct gp_rotation_rules *rules, uint8_t below)
 {

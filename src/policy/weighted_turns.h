@@ -87,7 +87,7 @@ uint32_t gp_turns_gather(const struct gp_view *view, struct gp_turns *turns, str
 
 /*
  * One entity at a time runs. Returns false and leaves the plan alone if that is impossible: too few
- * tasks may be held, or too many entities take part: one would starve before its turn.
+ * tasks may be held, or so many entities take part that one would starve before its turn.
  */
 bool gp_turns_by_holds(const struct gp_view *view, struct gp_turns *turns,
 		       const struct gp_turn_rules *rules, uint32_t user_held, struct gp_plan *plan);

@@ -57,9 +57,9 @@ struct gp_asked {
 	uint64_t deadline_ns; /* the shortest of its members; 0 = no deadline */
 	uint64_t within_ns;   /* time limit of a job: the deadline, or less to avoid starvation */
 	uint64_t budget_ns;   /* the sum of all members; 0 = not declared */
-	uint64_t jitter_ns;   /* its requests may be seen this late, so they are due earlier */
+	uint64_t jitter_ns;   /* requests may be seen this late, so their jobs are due earlier */
 	uint64_t change_ns;   /* the cost of one handover; see gp_change_cost_ns */
-	uint64_t late_ns;     /* longest delay until begin or end of a job is seen */
+	uint64_t late_ns;     /* longest delay until the policy sees that a job begins or ends */
 	uint64_t need_ns;     /* the budget, and the switches among its own members */
 };
 
@@ -110,9 +110,10 @@ struct gp_deadline_device {
 	uint64_t last_ns;            /* time of the last decision; 0 = none yet */
 	uint64_t chosen;             /* id of the first task of the entity that has the device */
 	bool background_chosen;      /* the background has the device */
-	uint64_t before; /* the same for the entity before, which may still be running */
+	/* The two members above before the last handover. That entity may still be running. */
+	uint64_t before;
 	bool background_before;
-	bool crowded;       /* an entity waits, or has waited since there were last no jobs */
+	bool crowded;       /* an entity has waited since the last tick without jobs */
 	bool request_marks; /* at least one entity with a promise sends request marks */
 	uint64_t cuts;      /* number of times that a job may have been interrupted */
 	bool jobs;          /* at least one job competes for the device */
@@ -131,7 +132,7 @@ struct gp_deadline_device {
 
 struct gp_deadline_rules {
 	/*
-	 * Chooses the job that goes first: an index in the view, or view->n for the reserve.
+	 * Returns the job that goes first: an index in the view, or view->n for the reserve.
 	 * `current` is the job that has the device and is not finished, or UINT32_MAX. Sets
 	 * plan->next_ns if the answer changes with time alone.
 	 */
@@ -161,8 +162,8 @@ static inline const struct gp_job *gp_job_of(const struct gp_view *view, uint32_
 	return e->promised && !e->overran && e->job.waits ? &e->job : NULL;
 }
 
-/* Asks for a tick in `in_ns`, but not at once: the release that the tick waits for may still be
- * under way. */
+/* Asks for a tick in `in_ns`, and in 10 us at the earliest, because the release that the tick waits
+ * for may still be under way. */
 static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
 {
 	const uint64_t soon_ns = GP_MS / 100;
@@ -210,8 +211,8 @@ bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *
 
 /* Used by several of these files. */
 
-/* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not
- * handovers. */
+/* The shortest distance of the reserve's jobs. It is so long that at least half of the reserve is
+ * run time, not handovers. */
 static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view)
 {
 	return 4 * gp_change_cost_ns(view) * 1000 / gp_param(view, GP_DEADLINE_RESERVE) + 1;
@@ -222,7 +223,7 @@ static inline bool gp_is_background(const struct gp_view *view, uint32_t i)
 	return gp_deadline_entity(view, i)->busy && !gp_job_of(view, i);
 }
 
-/* Longest delay until the begin or end of a job is seen. */
+/* Longest delay until the policy sees that a job begins or ends. */
 static inline uint64_t gp_late_ns(const struct gp_view *view)
 {
 	uint64_t poll_ns = gp_param(view, GP_DEADLINE_POLL) * 1000;

@@ -68,8 +68,8 @@ static void gather_claims(const struct gp_view *view)
 	}
 }
 
-/* Admits guarantees in the order of the entities' arrival. Entities that were admitted before are
- * called first, and keep their promise while it can be kept. */
+/* Admits guarantees in the order of the entities' arrival. Called first for the entities that were
+ * admitted before. So they keep their promise while it can be kept. */
 static uint32_t admit(const struct gp_view *view, bool admitted_before, uint32_t left_permille)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
