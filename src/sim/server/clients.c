@@ -404,8 +404,9 @@ void gp_sim_client_packet(struct server *s, struct client *c, size_t size)
 }
 
 /*
- * Reads all pending packets of a controller, but only one per pass of other clients. So the last
- * packets of a controller that died are executed before those of a process that undoes its work.
+ * Reads all pending packets of a controller, but only one packet per pass of any other client. So
+ * the last packets of a controller that died are executed before the packets of a process that
+ * undoes the controller's work.
  */
 void gp_sim_client_receive(struct server *s, struct client *c)
 {

@@ -181,7 +181,7 @@ static void answer_controllers(struct device *d)
 			__atomic_store_n(&d->state->answered[i], c->serial, __ATOMIC_RELEASE);
 		}
 		if (c && d->wake_controllers)
-			eventfd_write(c->event_fd, 1); /* if it is full, it is readable already */
+			eventfd_write(c->event_fd, 1); /* a full eventfd is readable already */
 	}
 }
 
