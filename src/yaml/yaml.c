@@ -496,8 +496,8 @@ static bool begins_line(const char *text, size_t at)
 	       (at >= 3 && !memcmp(text + at - 3, "\xe2\x80\xa9", 3));
 }
 
-/* Refuses what must not reach libyaml: it compares each %TAG with all earlier ones, which took 27 s
- * for 1 MiB. */
+/* Refuses text that must not reach libyaml. libyaml compares each %TAG directive with all earlier
+ * ones, which took 27 s for 1 MiB. */
 static int check_text(const struct gp_yaml *y)
 {
 	const char *nul = memchr(y->text, '\0', y->length);
