@@ -137,7 +137,7 @@ struct gp_engine_stats {
 	 * hold more tasks. */
 	uint64_t deferred;
 	uint64_t undone;       /* settings that another process reverted */
-	uint64_t blind;        /* ticks at which the back end could report nothing */
+	uint64_t blind;        /* ticks at which the back end could not observe the device */
 	uint64_t inversions;   /* inversions that began */
 	uint64_t inversion_ns; /* their total duration, sampled at ticks */
 	uint64_t preemptions;  /* holds by the policy that took effect on an active task */

@@ -48,8 +48,8 @@ struct gp_task {
 	uint64_t hint_until_ns;    /* until when the hint counts; 0: no hint */
 
 	bool held; /* as observed; if holds cannot be observed, as the back end accepted it */
-	/* As observed: the last hold or release failed, and it may be held or not. It is requested
-	 * again, whatever `held` says. */
+	/* As observed: the last hold or release failed, and the task may be held or not. The hold
+	 * or release is requested again, whatever `held` says. */
 	bool unsure;
 	struct gp_eviction evicted; /* as observed */
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */

@@ -188,8 +188,8 @@ void gp_rotation_take(const struct gp_view *view, struct gp_rotation *rotation, 
 	gp_rotation_give(view, rotation, to, length_ns, true);
 }
 
-/* Chooses the next entity. The current one goes to the end of the queue of its priority, or keeps
- * the turn if its priority is above that of all others. */
+/* Chooses the next entity. The current entity goes to the end of the queue of its priority. It
+ * keeps the turn if its priority is above that of all other entities. */
 static void next_turn(const struct gp_view *view, struct gp_rotation *rotation,
 		      const struct gp_rotation_rules *rules, const struct survey *s,
 		      uint64_t quantum_ns)
@@ -222,7 +222,7 @@ static void next_turn(const struct gp_view *view, struct gp_rotation *rotation,
 /*
  * If activity is sampled, the turn of an entity that was not seen active lasts until there was a
  * sample. Otherwise an idle entity might never be noticed, and would waste a turn in every round.
- * With very many entities the turn is not extended, because the others would starve.
+ * With very many entities the turn is not extended, because the other entities would starve.
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotation,
 			 const struct survey *s)

@@ -210,8 +210,8 @@ static struct line line_up(const struct gp_view *view, struct gp_turns *turns,
 	return l;
 }
 
-/* Finds an entity that was idle, joined again and is not ahead of the current one. It is served
- * before the others, because it often wants little. */
+/* Finds an entity that was idle, joined again and is not ahead of the current entity. It is served
+ * before all other entities, because it often wants little. */
 static void find_returning(const struct gp_view *view, struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {

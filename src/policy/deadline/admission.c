@@ -166,8 +166,8 @@ static bool can_hold_others(const struct gp_view *view)
 	return managed < 2 || managed - 1 <= view->max_held;
 }
 
-/* One round of admission: entities that had a promise before they changed their attributes, or all
- * others. */
+/* One round of admission. had_promise: true for the entities that had a promise before they changed
+ * their attributes, false for all other entities. */
 static void ask_round(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		      bool had_promise)
 {

@@ -359,13 +359,14 @@ static uint32_t find_current(const struct gp_view *view)
 	return UINT32_MAX;
 }
 
-/* The background runs on until it is held. That time counts against its reserve. */
+/* Hands the device over. If the background had it, the background runs on until it is held, and
+ * this time counts against its reserve. */
 static void move(const struct gp_view *view, struct gp_deadline_device *d, uint64_t id,
 		 bool background)
 {
 	if (d->background_chosen)
 		d->got_ns += view->hold_cost_ns + view->release_cost_ns;
-	if (background) /* the rest of its cost is paid by the jobs that interrupt it */
+	if (background) /* jobs that interrupt it pay the rest of the handover */
 		d->pending_ns = view->release_cost_ns + gp_full_switch_ns(view) +
 				(d->jobs && d->chosen ? view->hold_cost_ns : 0);
 	d->cuts++;

@@ -70,7 +70,7 @@ struct gp_asked {
  */
 struct gp_deadline_entity {
 	struct gp_entity
-		entity; /* must be first; for gp_rotate it is idle while its job competes */
+		entity; /* must be first; marked idle for gp_rotate while its job competes */
 
 	/* Filled in anew at each decision. */
 	bool busy;      /* not known to be idle now, and not held by a user */
@@ -79,13 +79,13 @@ struct gp_deadline_entity {
 	bool marked;    /* all members send request marks */
 	bool run_known; /* run time is measured and up to date */
 
-	/* Kept by each member: its entity has a promise. If the first task of a gang leaves, the
-	 * rest of the gang must not come after entities that were refused. */
+	/* Kept by each member: its entity has a promise. So, if the first task of a gang leaves,
+	 * the other members are tested before entities that were refused. */
 	bool in_promise;
 
 	/* The promise. */
 	bool promised;
-	bool had_promise; /* it had one before it changed its attributes; admitted before others */
+	bool had_promise; /* it had a promise until its attributes changed; it is tested first */
 	bool overran;     /* its job used more than its budget, and waits behind all promises */
 	struct gp_asked asks, asked; /* current values, and those at the last admission */
 	uint64_t period_ns;          /* shortest distance of its jobs */
@@ -172,20 +172,21 @@ static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uin
 }
 
 /*
- * The job that is due first; among equals `current`, then the oldest. UINT32_MAX = there is no job.
+ * Returns the job that is due first. Among equals, `current` comes first, then the oldest task.
+ * UINT32_MAX = there is no job.
  */
 uint32_t gp_earliest_due(const struct gp_view *view, uint32_t current);
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		       struct gp_plan *plan);
 
-/* A task left: its time may be promised to others, so admission is repeated. */
+/* Requests a new admission when a task leaves, because its time can be promised to other tasks. */
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
 			  void *task_state);
 
 /* Defined in admission.c. */
 
-/* Fills in what each entity asks for, and withdraws the promise of an entity that changed it. */
+/* Fills in what each entity asks for. Withdraws its promise if that has changed. */
 void gp_admission_gather(const struct gp_view *view);
 
 /* Gives promises as far as they can be kept, the oldest task first. Withdraws none. */

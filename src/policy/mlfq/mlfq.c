@@ -2,7 +2,7 @@
 /*
  * mlfq: feedback levels, for tasks without a description. A task starts at the top level. It sinks
  * if it works for long without a pause, and rises if its stretches of work are short. The top level
- * goes before the others.
+ * goes before the lower levels.
  *
  * If activity is known at once, a stretch of work lasts from one pause to the next. It may take up
  * to `short` at the top level, and ten times that at the middle level. If activity is known late,

@@ -12,7 +12,7 @@ struct released {
 	uint32_t all;
 	uint32_t task;      /* index of the last runnable task; the only one if runnable == 1 */
 	uint32_t idle_task; /* index of the last task; the only one if all == 1 */
-	uint32_t be;        /* best-effort tasks among the runnable; the others are unmanaged */
+	uint32_t be;        /* best-effort tasks in `runnable`; all others are unmanaged */
 	bool idle_be;       /* a released best-effort task makes no progress */
 	bool starving;      /* a best-effort entity is starving */
 	bool blind;         /* the run time of a best-effort task was never known */

@@ -159,7 +159,7 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 		c->since_ns = t->active_since_ns;
 }
 
-/* Called after `priority` has made its plan: tasks that are held there are not counted. */
+/* Called after `priority` has made its plan. Tasks that this plan holds are not counted. */
 static struct gp_qos_counts gather_counts(const struct gp_view *view, const struct gp_plan *plan)
 {
 	struct gp_qos_counts c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};

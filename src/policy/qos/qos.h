@@ -80,7 +80,7 @@ struct gp_qos_device {
 	uint64_t full_ns;         /* the service's run time in periods without a pause in a row */
 	bool full;                /* full_ns is too long for chance: the backlog grows for ever */
 	uint64_t request_ns;      /* GPU time of a request; 0 = not known */
-	uint64_t between_ns;      /* switch from one service to another; 0 = there is only one */
+	uint64_t between_ns;      /* time of a switch between services; 0 = only one service */
 	bool counts_idle;         /* measured run time includes idle time of a task that is alone */
 	bool probed;              /* counts_idle was checked once */
 
@@ -235,8 +235,8 @@ uint64_t gp_qos_late_by_slices(const struct gp_view *view, uint64_t lc_ppm);
 /* Called at the end of a period: chooses slices or windows. */
 void gp_qos_choose(const struct gp_view *view, const struct gp_qos_counts *counts);
 
-/* Records since when there is work, or none. A service that paused for less than `linger_ns` still
- * has a backlog, and its first request has waited all the time. */
+/* Records since when lc tasks have work, or have none. If a service paused for less than
+ * `linger_ns`, the backlog from before the pause still counts, and so does its waiting time. */
 static inline void note_work(const struct gp_view *view, struct gp_qos_device *d, bool wants,
 			     uint64_t since_ns, uint64_t linger_ns)
 {
@@ -252,8 +252,8 @@ static inline void note_work(const struct gp_view *view, struct gp_qos_device *d
 		d->waiting_ns = 0;
 }
 
-/* Without slices: decides for each latency-critical entity whether others are held for it now. To
- * be called after gp_entities_gather and before `priority` makes its plan. */
+/* Without slices: decides for each latency-critical entity whether other entities are held for it
+ * now. To be called after gp_entities_gather and before `priority` makes its plan. */
 void gp_qos_wait(const struct gp_view *view, struct gp_plan *plan);
 
 /* To be called after gp_qos_account. Bars entities that have used the time of their ceiling, and

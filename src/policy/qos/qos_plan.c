@@ -4,9 +4,9 @@
  *
  * With a tiny slice every request causes two switches of length s. A service with requests of
  * length r that is busy for the part u of the time leaves to best-effort work
- *     1 - u - 2 s u / r.
- * That is little if r is short compared with s. It is nothing if requests come faster than one per
- * r + 2 s. Then the service itself cannot keep up, since it loses the GPU in every gap, too.
+ * 1 - u - 2 s u / r.
+ * This part is small if r is short compared with s. It is 0 if requests come faster than one per
+ * r + 2 s. Then the service itself cannot keep up, because it loses the GPU in every gap.
  *
  * In windows, requests share the switches. Best-effort work runs undisturbed for W, then it is held
  * for H. During H the service answers the collected requests one after the other, and keeps the GPU
@@ -197,7 +197,7 @@ static uint64_t estimate_seen(const struct gp_view *view, uint64_t lc_ppm, struc
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
 	uint64_t load_ppm = gp_least(load_of(view, lc_ppm), GP_QOS_LOAD_MOST);
 
-	lost_ns += each_request(view); /* the first request is always there */
+	lost_ns += each_request(view); /* the request that closed the window */
 	w->shut_ns = lost_ns + work_behind(view, load_ppm, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
 	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(view)) * GP_PPM /

@@ -152,7 +152,7 @@ static bool have_device_alone(const struct gp_view *view, struct gp_qos_device *
 		d->sharers += other;
 		all &= !other || ((t->known & GP_KNOWN_HELD) ? t->held : d->shut);
 	}
-	/* Until the release takes effect the others are seen as held, but no task runs in that
+	/* Until the release takes effect the other tasks are seen as held, but no task runs in that
 	 * time. */
 	return all && view->now_ns >= d->asked_ns + view->release_cost_ns;
 }

@@ -180,7 +180,7 @@ static int share_decide(const struct gp_view *view, struct gp_plan *plan)
 	gather_claims(view);
 	admit(view, false, admit(view, true, WHOLE_PERMILLE));
 	mark_refused(view, plan);
-	compute_parts(view, true); /* so that entities that want nothing now have a weight, too */
+	compute_parts(view, true); /* entities that want no time now need a weight, too */
 	rules.idle_weight = compute_parts(view, false);
 	if (blind && !rules.idle_weight) {
 		gp_turns_by_slices(view, turns, &rules, plan);

@@ -12,7 +12,7 @@
 #include "policy/share/share.h"
 
 #define TOLERANCE     2u              /* permille: a deficit below this is ignored */
-#define LEAST_LEFT    100u            /* permille: the others' part is taken as at least this */
+#define LEAST_LEFT    100u            /* permille: lower bound for the part of all other entities */
 #define SAMPLE_NS     (100 * GP_MS)   /* a shorter measurement is not reliable */
 #define SWING_NS      (50 * GP_MS)    /* a turn for a smaller deficit is not worth its cost */
 #define TICK_NS       (2 * GP_MS)     /* shortest time between two ticks for new run times */

@@ -51,8 +51,8 @@ struct gp_sim_device {
 	/* Model runlist. */
 	uint64_t switch_ns;      /* switch from a context with unfinished work */
 	uint64_t switch_idle_ns; /* switch from an idle context: no state to save */
-	uint64_t refill_ns; /* after it is back on the device, interrupted work makes no progress
-			       for this time, and cannot be interrupted again */
+	uint64_t refill_ns; /* time in which interrupted work that is back on the device makes no
+			       progress and cannot be interrupted again */
 	uint32_t slice_us;  /* the hardware's default */
 	bool slices;        /* slices can be set */
 	uint64_t set_slice_ns;

@@ -22,7 +22,7 @@
 
 /* Connecting. */
 
-/* Clients that connect and send nothing must not keep others out. */
+/* Clients that connect and send no packet must not take all places. */
 static void drop_oldest_unidentified(struct server *s)
 {
 	struct client *oldest = NULL;

@@ -61,7 +61,7 @@ static void describe_work(const struct device *d, uint32_t slot, struct gp_simgp
 	out->off_at_ns = real_ns(d, p->off_at_ns);
 }
 
-/* Directs readers to the other copy, then changes this one; once for each copy. */
+/* For each of the two copies: directs readers to the other copy, then changes this copy. */
 static void write_context(struct gp_sim_slot *place, const struct gp_simgpu_context *from)
 {
 	const uint64_t *source = (const uint64_t *)from;

@@ -14,7 +14,7 @@
 
 /* The waits of a task that have ended. */
 struct gp_task_waits {
-	uint64_t count; /* 0: the rest is not known */
+	uint64_t count; /* 0: the members below are not known */
 	uint64_t p50_ns, p99_ns, max_ns;
 };
 
