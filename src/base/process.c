@@ -475,10 +475,11 @@ int gp_process_in_container(const char *container, pid_t pid, pid_t *found, stru
 			"give the container's id",
 			pid, container);
 	if (in.matches > 1)
-		return gp_fail(err, -ENOTUNIQ,
-			       "%u containers match '%s' and have a process %d; give more of the "
-			       "id",
-			       in.matches, container, pid);
+		return gp_fail(
+			err, -ENOTUNIQ,
+			"%u containers match '%s' and have a process %d; give a longer part of "
+			"the id",
+			in.matches, container, pid);
 	*found = in.found;
 	return 0;
 }

@@ -122,7 +122,8 @@ static bool check_plan(struct gp_engine *e)
 			return broken(e, t->id, "lets two best-effort tasks run with a tiny slice");
 	}
 	if (held && held + by_user > view->max_held)
-		return broken(e, 0, "holds %u tasks beside %u held by users; the device holds %u",
+		return broken(e, 0,
+			      "holds %u tasks beside %u held by users; the device can hold %u",
 			      held, by_user, view->max_held);
 	return true;
 }

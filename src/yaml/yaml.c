@@ -174,7 +174,7 @@ static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 				    gp_yaml_show_text(scalar(y)).text, map->what, suggest.nearest);
 	if (map->nkeys > KEYS_LISTED)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-				    "unknown key %s in %s; %s lists what it takes",
+				    "unknown key %s in %s; %s lists the valid keys",
 				    gp_yaml_show_text(scalar(y)).text, map->what, y->kind->page);
 	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
 			    gp_yaml_show_text(scalar(y)).text, map->what, all);

@@ -32,7 +32,7 @@ enum { HYSTERESIS = GP_DEADLINE_SHARED_PARAMS };
 /* clang-format off */
 static const struct gp_param lax_params[] = {
 	GP_DEADLINE_PARAMS,
-	[HYSTERESIS] = {"hysteresis", "permille", "lead in laxity to overtake", 250, 50, 1000},
+	[HYSTERESIS] = {"hysteresis", "permille", "laxity lead needed to overtake", 250, 50, 1000},
 };
 /* clang-format on */
 

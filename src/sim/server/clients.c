@@ -181,7 +181,8 @@ static int become_controller(struct server *s, struct client *c, struct device *
 
 	if (c->uid != 0 && c->uid != s->uid)
 		return gp_fail(err, -EPERM,
-			       "only its owner (user %u) and root may control this simulated GPU",
+			       "only root and the user that started it (user %u) may control this "
+			       "simulated GPU",
 			       s->uid);
 	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
 		i++;
