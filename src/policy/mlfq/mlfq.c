@@ -31,7 +31,7 @@
 
 /* In thousandths of the time. */
 #define STAYS_BUSY   930u /* turns are useful if the device is at least this busy */
-#define TOP_COSTS    130u /* subtracted if the top level works: its switches are not measured */
+#define TOP_COSTS    130u /* subtracted if the top level works: its cost is not measured */
 #define CLEARLY_IDLE 650u /* turns are given up at once below this */
 #define GAIN         30u  /* turns are useful if the device is busier by this than without them */
 #define FULL         850u /* without turns the hardware is hardly ever busier */
