@@ -31,13 +31,13 @@ enum {
 /* clang-format off */
 #define GP_DEADLINE_PARAMS \
 	[GP_DEADLINE_RESERVE] = \
-		{"reserve", "permille", "part for tasks without a promise", 20, 5, 500}, \
+		{"reserve", "permille", "part of tasks without promise", 20, 5, 500}, \
 	[GP_DEADLINE_RESERVE_EVERY] = \
 		{"reserve_every", "ms", "period of the reserve", 1000, 10, 5000}, \
 	[GP_DEADLINE_QUANTUM] = \
 		{"quantum", "ms", "turn of tasks without a promise", 100, 10, 10000}, \
 	[GP_DEADLINE_JITTER] = \
-		{"jitter", "us", "longest delay until a request is seen", 100, 0, 100000}, \
+		{"jitter", "us", "longest delay in seeing a request", 100, 0, 100000}, \
 	[GP_DEADLINE_POLL] = \
 		{"poll", "us", "tick interval without events", 1000, 100, 100000}
 /* clang-format on */
