@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account that a uid counts for where limits are per user. A user with an entry in /etc/subuid
+ * Maps a uid to an account; limits per user apply to accounts. A user with an entry in /etc/subuid
  * can run processes under thousands of uids. All uids of the entries of one user are one account.
  */
 #ifndef GP_BASE_ACCOUNTS_H
@@ -20,8 +20,8 @@ struct gp_accounts {
 		uid_t account;
 	} * range;
 	unsigned n;
-	struct timespec changed; /* of the file that was read */
-	uint64_t checked_ns;     /* 0: never */
+	struct timespec changed; /* st_ctim of the file when it was read */
+	uint64_t checked_ns;     /* when st_ctim was last checked; 0: never */
 };
 
 /* `path` is GP_SUBUID_PATH, except in tests. */
@@ -30,7 +30,7 @@ void gp_accounts_free(struct gp_accounts *a);
 
 /*
  * The account of `uid`: the first uid of the user's first entry, or `uid` itself if no entry has
- * it. Reads a file that was changed again, at most once a second.
+ * it. Checks at most once a second whether the file changed. If it did, reads it again.
  */
 uid_t gp_account_of(struct gp_accounts *a, uid_t uid);
 

@@ -18,7 +18,8 @@ struct gp_error {
  * Writes the sentence and returns `code`, so that an error path is one line:
  *     return gp_fail(err, -EINVAL, "%s: unknown policy", name);
  * `err` may be NULL; otherwise it must start zeroed. The first sentence is kept; a caller adds to
- * it with gp_error_prefix. The last code is kept, so that it is what the outermost call returned.
+ * it with gp_error_prefix. Each call replaces err->code. So it is the value that the outermost call
+ * returned.
  */
 int gp_fail(struct gp_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -31,8 +32,8 @@ void gp_error_prefix(struct gp_error *err, const char *format, ...)
 /* Text for an error code: "Invalid argument" for -EINVAL. Never NULL; thread-safe. */
 const char *gp_error_name(int code);
 
-/* Whether the calling process lacks files or memory. Then its object, another process or a driver,
- * is not the cause. */
+/* Whether the calling process lacks file descriptors or memory. If so, the cause is not the process
+ * or driver that the call was about. */
 bool gp_error_is_local(int code);
 
 #endif

@@ -82,7 +82,7 @@ void gp_hist_catch_up(struct gp_hist *copy, const struct gp_hist *h)
 	memcpy(&copy->bucket[first], &h->bucket[first], (last - first + 1) * sizeof *h->bucket);
 }
 
-/* Split so that the product cannot overflow. */
+/* The count is split into millions and a rest, so that no product overflows. */
 uint64_t gp_hist_rank(uint64_t count, uint32_t per_million)
 {
 	if (per_million >= MILLION)
@@ -92,7 +92,8 @@ uint64_t gp_hist_rank(uint64_t count, uint32_t per_million)
 	return whole + rest > 0 ? whole + rest : 1;
 }
 
-/* The middle of a bucket is off by at most half its width, hence the 1/128. */
+/* The middle of a bucket differs from its values by at most half the bucket's width. The width is
+ * at most 1/64 of the values. Therefore the relative error is at most 1/128. */
 static uint64_t middle(const struct gp_hist *h, unsigned index)
 {
 	uint64_t low, high;

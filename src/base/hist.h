@@ -30,14 +30,14 @@ void gp_hist_add(struct gp_hist *h, uint64_t value);
 void gp_hist_merge(struct gp_hist *into, const struct gp_hist *from);
 
 /*
- * Makes `copy` equal to `h`. `copy` must be an earlier state of `h`; an empty histogram is one. The
- * cost grows with the range of values in `h`, and is almost zero if no value was added.
+ * Makes `copy` equal to `h`. `copy` must be empty or an earlier state of `h`. The cost grows with
+ * the range of values in `h`, and is almost zero if no value was added.
  */
 void gp_hist_catch_up(struct gp_hist *copy, const struct gp_hist *h);
 
 /*
- * The smallest value that at least `per_million` of the samples do not exceed (500000: the median),
- * by nearest rank, within [min, max]. Returns 0 if empty; check `count` first.
+ * The quantile by nearest rank, within [min, max]: at least `per_million` millionths of the samples
+ * are not larger. 500000 selects the median. Returns 0 if empty; check `count` first.
  */
 uint64_t gp_hist_quantile(const struct gp_hist *h, uint32_t per_million);
 

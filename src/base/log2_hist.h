@@ -5,9 +5,9 @@
  * two of 1 us are bucket bounds. No allocation.
  *
  * Both this and gp_hist (base/hist.h) exist because gp_hist takes 18 KiB, too much for each task,
- * and an error of 1/8 is too much for benchmarks and simulations. Their layouts differ because a
- * bucket bound at 1 us, which the exporter needs, is possible with 64 buckets per power of two of 1
- * ns but not with 4.
+ * and an error of 1/8 is too much for benchmarks and simulations. The exporter needs a bucket bound
+ * at 1 us. With 64 buckets per power of two of 1 ns, 1 us is a bound; with 4 it is not. Therefore
+ * the layouts differ.
  */
 #ifndef GP_BASE_LOG2_HIST_H
 #define GP_BASE_LOG2_HIST_H

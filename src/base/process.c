@@ -45,7 +45,8 @@ static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
 	return read_proc(path, out, size);
 }
 
-/* Returns a pointer to the ')' behind the name in /proc/PID/stat; a name may contain anything. */
+/* Returns a pointer to the ')' behind the name in /proc/PID/stat. It is the last one, because the
+ * name may contain any character. */
 static const char *read_stat(pid_t pid, char *text, size_t size)
 {
 	const char *p;
@@ -157,10 +158,11 @@ bool gp_process_can_run(pid_t pid, uint64_t start_time)
 		}
 	if (fd >= 0)
 		close(fd);
-	return can || empty; /* empty: it cannot be determined */
+	return can || empty; /* empty: the threads could not be listed */
 }
 
-/* 22 bits for the pid and 6 for the caller leave the start time room for 20 years. */
+/* The pid takes 22 bits and the caller's number 6. The other 36 bits suffice for start times up to
+ * 20 years after boot. */
 uint64_t gp_process_key(uint64_t start_time, pid_t pid)
 {
 	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
@@ -185,7 +187,8 @@ bool gp_process_is_our_fork(pid_t pid)
 	       ours.st_ino == its.st_ino;
 }
 
-/* The name of the executable, without a look at the file: its file system may not answer. */
+/* Reads the name of the executable from the link only, because the file system of the executable
+ * may not answer. */
 static bool runs_gpreempt(pid_t pid)
 {
 	static const char *const names[] = {"gpreempt", "gpreemptd", "gpreempt-keeper"};
@@ -404,7 +407,7 @@ int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
-	int r = 0, error = EIO; /* at least this process is listed */
+	int r = 0, error = EIO; /* if /proc lists no process at all; this process must be in it */
 
 	if (!proc)
 		return -errno;
@@ -472,10 +475,11 @@ int gp_process_in_container(const char *container, pid_t pid, pid_t *found, stru
 			"give the container's id",
 			pid, container);
 	if (in.matches > 1)
-		return gp_fail(err, -ENOTUNIQ,
-			       "%u containers match '%s' and have a process %d; give more of the "
-			       "id",
-			       in.matches, container, pid);
+		return gp_fail(
+			err, -ENOTUNIQ,
+			"%u containers match '%s' and have a process %d; give a longer part of "
+			"the id",
+			in.matches, container, pid);
 	*found = in.found;
 	return 0;
 }

@@ -15,7 +15,7 @@
 uint64_t gp_process_start_time(pid_t pid);
 
 /* The state of the main thread as ps shows it: 'T' stopped by a signal, 't' stopped by its tracer,
- * 'Z' ended. 0: not known. A process that its cgroup has frozen looks like one that sleeps. */
+ * 'Z' ended. 0: not known. A process in a frozen cgroup looks like a sleeping process. */
 char gp_process_state(pid_t pid);
 
 /* Whether the process has ended or its pid was reused. False if that cannot be determined. */
@@ -25,9 +25,9 @@ bool gp_process_gone(pid_t pid, uint64_t start_time);
  * determined. */
 bool gp_process_lives(pid_t pid, uint64_t start_time);
 
-/* Whether the process is still running, and can go on. False also for a process that was killed,
- * and whose last threads wait in the kernel: it holds its files, and executes no instruction any
- * more. Allocates no memory. */
+/* Whether the process is still running and can continue. False also for a killed process whose last
+ * threads still wait in the kernel: its files are open, but its program executes no further
+ * instruction. Allocates no memory. */
 bool gp_process_can_run(pid_t pid, uint64_t start_time);
 
 /* A key for a process that is never reused: start time and pid. The lowest 6 bits are 0, so that a
@@ -41,16 +41,16 @@ pid_t gp_process_parent(pid_t pid);
  * all our open files, including those that were copied from other processes. */
 bool gp_process_is_our_fork(pid_t pid);
 
-/* Whether the process runs a program of gpreempt. It may have files of other programs, copied for
- * the duration of an operation. Believed only of root's and of this user's processes in this pid
- * namespace: a program chooses its own name. */
+/* Whether the process runs a program of gpreempt. Such a process may have files of other programs
+ * open, copied for the duration of an operation. A program chooses its own name, so only processes
+ * of root and of this user in this pid namespace count. */
 bool gp_process_is_gpreempt(pid_t pid);
 
 /* The name as ps shows it (comm), made harmless by gp_utf8_clean; "" if it cannot be read. Returns
  * `out`. */
 const char *gp_process_name(pid_t pid, char *out, size_t size);
 
-/* The effective uid; the real, effective and saved uids. False: the process has ended. */
+/* Return the effective uid, or the real, effective and saved uids. False: the process has ended. */
 bool gp_process_uid(pid_t pid, uid_t *uid);
 bool gp_process_uids(pid_t pid, uid_t uid[3]);
 
@@ -67,7 +67,7 @@ int gp_pidfd_kill(int pidfd);
 /* Whether the process of this pidfd has ended. */
 bool gp_pidfd_ended(int pidfd);
 
-/* Whether this process may inspect others (CAP_SYS_PTRACE). */
+/* Whether this process may inspect processes of other users (CAP_SYS_PTRACE). */
 bool gp_have_ptrace(void);
 
 /* Whether this process may open /proc/PID/fd and /proc/PID/mem of other users (CAP_DAC_READ_SEARCH
@@ -83,14 +83,14 @@ char gp_yama_scope(void);
  */
 int gp_process_denied(struct gp_error *err, pid_t pid, int code);
 
-/* Calls `each` for every process until it returns a value other than 0. Returns that value, or
+/* Calls `each` for every process until `each` returns a value other than 0, and returns that value.
  * -errno: not every process was listed. */
 int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg);
 
 /*
- * Finds the process that has the number `pid` inside a container. `container` is its name or id, or
- * at least 3 characters of it, as they occur in the cgroup path. -ESRCH: none found; -ENOTUNIQ:
- * more than one.
+ * Finds the process whose pid inside a container is `pid`. `container`: at least 3 characters of
+ * the container's name or id, as they occur in the cgroup path. -ESRCH: no process found;
+ * -ENOTUNIQ: more than one.
  */
 int gp_process_in_container(const char *container, pid_t pid, pid_t *found, struct gp_error *err);
 

@@ -24,7 +24,8 @@ const char *gp_run_dir(char *out, size_t size)
 	return out;
 }
 
-/* Write access to this folder is control over processes: undo records are replayed from it. */
+/* A user who can write to this folder controls processes, because undo records are replayed from
+ * it. */
 static int check(const char *path, struct gp_error *err)
 {
 	struct stat s;

@@ -33,8 +33,7 @@ unsigned gp_utf8_length(const char *text)
 	return n;
 }
 
-/* Length of the character at `text` if a terminal shows it and does nothing else with it; else 0.
- */
+/* Length of the character at `text`; 0 if a terminal would do more than display it. */
 static unsigned printable_length(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;

@@ -4,9 +4,9 @@
 #include "engine/engine_state.h"
 
 /*
- * Returns when a wait ended. A tick sees the end after the fact. If the back end reports when the
- * task was put on the hardware, that is the end. Otherwise the task has been running for at least
- * its measured run time.
+ * Returns when a wait ended, which is earlier than the tick that notices it. If the back end
+ * reports when the task was put on the hardware, that is the end. Otherwise the task has been
+ * running for at least its measured run time.
  */
 static uint64_t end_of_wait(const struct gp_task *t, const struct gp_observation *o,
 			    uint64_t ran_ns)
@@ -21,10 +21,10 @@ static uint64_t end_of_wait(const struct gp_task *t, const struct gp_observation
 }
 
 /*
- * A wait is in progress while the engine knows it (GP_KNOWN_WAITED) and the task is held or wants
+ * A wait is in progress while its length is known (GP_KNOWN_WAITED) and the task is held or wants
  * the device. It is recorded when the task gets the device. A wait that ends with a user's hold, or
- * that is no longer known, is not recorded. A task that was held and is not any more counts as
- * having the device.
+ * that is no longer known, is not recorded. A task that was just released counts as having the
+ * device.
  */
 void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
 		     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns)
@@ -72,7 +72,8 @@ void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns)
 	}
 }
 
-/* Since the last tick the device was as idle as at that tick, minus the run time since. */
+/* If no task had work at the last tick, the time since that tick counts as idle, minus the run time
+ * since. */
 void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick *tick)
 {
 	uint64_t passed_ns = now_ns - e->last_tick_ns;
@@ -90,7 +91,7 @@ void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick 
 /*
  * Inversions: a task of higher rank waits while one of lower rank runs.
  *   - A latency-critical task has work and is held or off the hardware while a best-effort task
- *     is on it.
+ *     is on the hardware.
  *   - Inside a class: a task is held by the policy while one of lower priority is on the hardware.
  *     (The hardware arbitrates between released tasks.)
  * Unmanaged tasks and tasks that a user holds are ignored. One pass compares the highest rank that

@@ -5,8 +5,8 @@
  *     longer slices, holds, tiny slices, releases.
  *
  * Two runnable tasks with tiny slices would starve each other on the hardware. The engine prevents
- * this whatever the policy wants and whichever action fails: a tiny slice or a release that would
- * cause it waits until the hold before it is seen to be in force.
+ * this whatever the policy wants and whichever action fails. A tiny slice or a release that would
+ * cause it is postponed until the other task is known to be held or to have no tiny slice.
  */
 #include "base/log.h"
 #include "engine/engine_state.h"
@@ -16,7 +16,7 @@
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code)
 {
-	/* "Not yet" and "the process has just ended" are expected. */
+	/* -EAGAIN (not yet) and -ESRCH (the process has just ended) are expected. */
 	bool is_unexpected = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
 	bool is_release = a == &t->hold && !a->target;
 
@@ -76,7 +76,7 @@ static bool is_tiny(uint32_t slice_us)
 	return slice_us >= 1 && slice_us <= GP_TINY_SLICE_US;
 }
 
-/* The state after the pending action, or the current state without one. */
+/* The state after the pending action; the current state `is` if no action is pending. */
 static uint32_t expected(const struct gp_attempt *a, uint32_t is)
 {
 	return a->in_flight ? a->target : is;
@@ -123,7 +123,8 @@ static bool is_to_be_held_again(const struct gp_task *t)
 	       !t->hold.in_flight;
 }
 
-/* Whether the device cannot hold this task and the rest of its gang before others are released. */
+/* Whether other tasks must be released before the device can hold this task and the rest of its
+ * gang. */
 static bool has_no_room(const struct gp_engine *e, const struct gp_task *t)
 {
 	return e->held + e->gang_todo[t->gang] > e->gpu->info.max_held;
@@ -131,9 +132,9 @@ static bool has_no_room(const struct gp_engine *e, const struct gp_task *t)
 
 /*
  * The slice that the task should have. A task that is no longer managed gets its original slice
- * back if we changed it. The slice of a held task has no effect: it is set before the release,
- * which saves two calls per turn. A task that waits for room to be held must not keep a tiny slice
- * from the next task.
+ * back if we changed it. The slice of a held task has no effect. It is set just before the release,
+ * which saves two calls per turn. A task that should be held but must wait until the device can
+ * hold it loses its tiny slice, so that the next task can have one.
  */
 static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 {
@@ -149,7 +150,7 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 	return e->plan_task[i].want == GP_LEAVE ? t->slice_us : e->plan_task[i].slice_us;
 }
 
-/* Only one action of a kind is pending at a time; its result is awaited first. */
+/* Only one action of a kind is pending at a time. The next waits for its result. */
 static bool differs_in_slice(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
@@ -159,7 +160,7 @@ static bool differs_in_slice(const struct gp_engine *e, unsigned i)
 	       (e->gpu->info.caps & GP_CAP_SLICE);
 }
 
-/* A hold by another process is ended if the plan says run, not if it says leave. */
+/* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. */
 static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
@@ -240,7 +241,7 @@ static struct gp_attempt *attempt_of(struct gp_task *t, enum gp_act_kind kind)
 	return kind == GP_ACT_SLICE ? &t->slice : &t->hold;
 }
 
-/* A change of ours may always be reverted. Any other change requires its undo record first. */
+/* The engine may always revert its own change. Any other change requires an undo record first. */
 static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind kind,
 		      uint32_t slice_us)
 {
@@ -308,14 +309,14 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 	struct gp_attempt *a = attempt_of(t, kind);
 
 	if (kind != GP_ACT_SLICE && !t->distrusted)
-		gp_effect_confirmed(e, t, now_ns); /* nothing spoke against it until now */
+		gp_effect_confirmed(e, t, now_ns); /* no activity has disproved it until now */
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
 	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
 	if (a->in_flight && kind == GP_ACT_HOLD) {
-		t->held &= !t->hold_again; /* the next observation shows it */
+		t->held &= !t->hold_again; /* not trusted; the next observation shows the state */
 		t->hold_again = false;
 	} else if (a->in_flight && kind == GP_ACT_SLICE) {
 		t->slice_again = false;
@@ -390,7 +391,7 @@ static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		before = n;
 		n = add_action(e, now_ns, GP_ACT_HOLD, n, i, 0);
 		if (t->held)
-			continue; /* it is already counted */
+			continue; /* e->held already includes it */
 		e->held += n - before;
 		e->gang_todo[t->gang] -= n - before;
 	}

@@ -37,8 +37,8 @@ static void keep_record(struct gp_engine *e, enum gp_eject_reason reason, uint64
 	memcpy(x->task_plan, e->plan_task, x->ntasks * sizeof *x->task_plan);
 }
 
-/* `none` holds no task and has no state, so loading it cannot fail. The next act releases all tasks
- * and restores the hardware's slices. */
+/* `none` holds no task and has no state, so loading it cannot fail. The next gp_engine_act releases
+ * all tasks and restores the hardware's slices. */
 __attribute__((format(printf, 4, 5))) static void eject(struct gp_engine *e,
 							enum gp_eject_reason reason, uint64_t task,
 							const char *format, ...)
@@ -65,7 +65,7 @@ const struct gp_ejection *gp_engine_ejection(const struct gp_engine *e)
 	return e->ejection.reason == GP_EJECT_NONE ? NULL : &e->ejection;
 }
 
-/* The rules that every plan must keep. Linear in the number of tasks. */
+/* The rules that every plan must keep. The time to check them is linear in the number of tasks. */
 
 /* Ejects the policy that broke a rule. */
 #define broken(e, task, ...) (eject(e, GP_EJECT_BOUND, task, __VA_ARGS__), false)
@@ -122,12 +122,11 @@ static bool check_plan(struct gp_engine *e)
 			return broken(e, t->id, "lets two best-effort tasks run with a tiny slice");
 	}
 	if (held && held + by_user > view->max_held)
-		return broken(e, 0, "holds %u tasks beside %u held by users; the device holds %u",
+		return broken(e, 0,
+			      "holds %u tasks beside %u held by users; the device can hold %u",
 			      held, by_user, view->max_held);
 	return true;
 }
-
-/* The call. */
 
 static void eject_if_starving(struct gp_engine *e)
 {
@@ -184,8 +183,8 @@ static void call_supervised(struct gp_engine *e)
 		check_plan(e);
 }
 
-/* Whether the plan refuses a task or reports an overrun. Most plans do not, and then the tasks need
- * not be accessed. */
+/* Whether the plan refuses a task or reports an overrun. Most plans do neither; then note_promises
+ * need not access the tasks. */
 static bool has_promises(const struct gp_engine *e)
 {
 	bool has = false;

@@ -5,7 +5,7 @@
 
 #include "engine/engine_state.h"
 
-#define GAP_MIN_NS (1 * GP_NS_PER_S) /* a later tick means that the caller was suspended */
+#define GAP_MIN_NS (1 * GP_NS_PER_S) /* a tick delayed by more: the thread was suspended */
 
 static void set_defaults(struct gp_engine_config *c)
 {
@@ -128,7 +128,7 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 			       "policy %s needs %s, which %s does not offer; try priority or rr",
 			       ops->name, first_missing(missing), e->gpu->info.name);
 	if (!gp_tells_in_time(caps, e->gpu->info.sample_period_ns))
-		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* known too late to act on */
+		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* activity is known too late to act on it */
 	if (ops->needs_one && !(ops->needs_one & caps))
 		return gp_fail(
 			err, -ENOTSUP,
@@ -196,8 +196,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Whether the plan may depend on activity that is not announced. A single task shares with no
- * other. */
+/* Whether the plan may depend on activity that the back end does not announce. With a single task
+ * it does not, because that task shares the device with no other. */
 static bool must_poll(const struct gp_engine *e)
 {
 	return e->policy.ops->watches && e->n > 1 && e->managed &&
@@ -219,7 +219,8 @@ static uint64_t next_tick(const struct gp_engine *e, uint64_t now_ns)
 	return next_ns > now_ns ? next_ns : now_ns + 1;
 }
 
-/* If the driving thread was suspended, the gap is charged to no task. A small delay is. */
+/* If the owning thread was suspended, the gap is charged to no task. A delay of up to GAP_MIN_NS is
+ * charged. */
 static uint64_t suspended_for(const struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t due_ns = e->last_tick_ns ? e->next_ns : now_ns;

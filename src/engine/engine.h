@@ -3,13 +3,13 @@
  * The scheduling loop for one device: observe, decide, act, account.
  *
  * The engine has no thread, clock or GPU of its own. The owning thread calls gp_engine_step with
- * the current time, again at the latest at the returned time, and at once if the back end
- * signals an event or a request changed something (gp_engine_next_ns tells when). All calls must
- * come from one thread. A step allocates nothing unless new tasks have come.
+ * the current time. It calls again at the returned time at the latest, and at once if the back end
+ * signals an event or a request changed something (see gp_engine_next_ns). All calls must come from
+ * one thread. A step allocates nothing unless new tasks have come.
  *
- * Desired state, not commands: each step compares the plan with the known state and requests the
- * difference from the back end. A later tick detects an action that failed or was lost, and repeats
- * it with backoff.
+ * A plan is a desired state, not a list of commands. Each step compares it with the known state and
+ * requests the difference from the back end. A later tick detects an action that failed or was
+ * lost, and repeats it with backoff.
  */
 #ifndef GP_ENGINE_ENGINE_H
 #define GP_ENGINE_ENGINE_H
@@ -30,13 +30,13 @@ enum gp_event_kind {
 	GP_EVENT_POLICY,        /* the policy in force has changed */
 	GP_EVENT_EJECTED,       /* see gp_engine_ejection */
 	GP_EVENT_ACTION_FAILED, /* it will be tried again */
-	/* Another process reverted a setting, which is applied again. Task 0: perhaps all of them.
-	 */
+	/* Another process reverted a setting; the engine applies it again. Task 0: the settings of
+	 * all tasks may be reverted. */
 	GP_EVENT_UNDONE,
 	GP_EVENT_REFUSED,  /* the policy cannot guarantee what the task requests */
 	GP_EVENT_ADMITTED, /* the policy can guarantee it now */
-	GP_EVENT_EVICTED,  /* by the driver itself, or by a reset of the device */
-	GP_EVENT_RESTORED, /* by the driver */
+	GP_EVENT_EVICTED,  /* the driver evicted the task, by itself or in a reset of the device */
+	GP_EVENT_RESTORED, /* the driver restored an evicted task */
 };
 
 struct gp_event {
@@ -52,34 +52,35 @@ struct gp_event {
 struct gp_engine_config {
 	struct gp_gpu *gpu;
 
-	/* Sets the attributes of a new task, which are GP_TASK_ATTR_DEFAULT when it is called.
-	 * NULL: they stay. */
+	/* Sets the attributes of a new task. On entry, `attr` is GP_TASK_ATTR_DEFAULT. NULL: all
+	 * tasks get GP_TASK_ATTR_DEFAULT. */
 	void (*classify)(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr);
 
-	/* Called before the first change to a task, with its undo record. Returns the number of the
-	 * record, at least 0, or -errno: the change is postponed. NULL: no records are kept
-	 * (simulator, tests). */
+	/* Writes an undo record. Called before the first change to a task. Returns the number of
+	 * the record, at least 0. If it returns -errno, the change is postponed. NULL: no records
+	 * are kept (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
 
 	/* Whether another process asks for the release of the record's task (gpreempt resume).
 	 * Called after a new epoch. NULL: never. */
 	bool (*release_asked)(void *arg, int record);
 
-	/* Called when a task whose release was asked for, or an unmanaged task, is in its original
-	 * state. The record can be dropped. NULL only without release_asked. */
+	/* Drops an undo record. Called when an unmanaged task, or a task whose release was asked
+	 * for, is in its original state, and when a child that inherited the queues has a record of
+	 * its own. NULL only without release_asked. */
 	void (*drop_record)(void *arg, int record);
 
-	/* Returns the epoch of the undo file. Checked before every step and every call that changes
-	 * something. A new epoch makes the engine write its undo records again. NULL: there is no
-	 * undo file. */
+	/* Returns the epoch of the undo file. The engine checks it before every step and before
+	 * every batch of actions. After a new epoch it writes its undo records again. NULL: there
+	 * is no undo file. */
 	uint64_t (*epoch)(void *arg);
 
 	/* Must not call the engine. NULL: events are not reported. */
 	void (*on_event)(void *arg, const struct gp_event *event);
 	void *arg;
 
-	/* Request marks of programs are passed on (gp_engine_mark): the device counts as one with
-	 * GP_CAP_REQUEST_MARKS. */
+	/* The owning thread passes on request marks of programs (gp_engine_mark). The device then
+	 * counts as having GP_CAP_REQUEST_MARKS. */
 	bool request_marks;
 
 	/* Clock for the duration of decisions. NULL: decisions are not measured and have no time
@@ -127,19 +128,21 @@ struct gp_ejection {
 struct gp_engine_stats {
 	uint64_t ticks;
 	uint64_t decisions;
-	uint64_t holds; /* actions that took effect, or were accepted where effects are not seen */
+	uint64_t holds; /* that took effect, or were accepted if the device shows no effects */
 	uint64_t releases;
 	uint64_t slices;
 	uint64_t failures;         /* actions that the back end refused or that had no effect */
-	uint64_t release_failures; /* those of them that were releases */
-	uint64_t deferred;         /* postponed because two tasks would have had a tiny slice */
-	uint64_t undone;           /* settings that another process reverted */
-	uint64_t blind;            /* ticks at which the back end could report nothing */
-	uint64_t inversions;       /* inversions that began */
-	uint64_t inversion_ns;     /* their total duration, sampled at ticks */
-	uint64_t preemptions;      /* active tasks that the policy held, and that were held then */
+	uint64_t release_failures; /* failures of releases */
+	/* Actions postponed: two released tasks would have had a tiny slice, or the device cannot
+	 * hold more tasks. */
+	uint64_t deferred;
+	uint64_t undone;       /* settings that another process reverted */
+	uint64_t blind;        /* ticks at which the back end could not observe the device */
+	uint64_t inversions;   /* inversions that began */
+	uint64_t inversion_ns; /* their total duration, sampled at ticks */
+	uint64_t preemptions;  /* holds by the policy that took effect on an active task */
 	uint64_t ejections;
-	/* False: this device cannot show which task runs, and the counts mean nothing. */
+	/* False: the device cannot show which task runs; the counts of inversions mean nothing. */
 	bool inversions_seen;
 
 	uint64_t busy_ns; /* the tasks' run times added up, even if they overlap */
@@ -147,9 +150,9 @@ struct gp_engine_stats {
 	uint64_t idle_ns; /* time without work of any task, sampled at ticks */
 	bool idle_seen;   /* false: the activity of some tasks is not known */
 	/*
-	 * Switches are not measured. If the back end reports how often tasks were put on the
-	 * hardware, these are that number and its cost by the device's own figure. The cost is an
-	 * upper bound: returning to an idle device may cost nothing.
+	 * Switches are not measured. `switches` is how often tasks were put on the hardware, if the
+	 * back end reports it. `switch_ns` is that number times gp_gpu_info.switch_cost_ns. It is
+	 * an upper bound, because returning to an idle device may cost nothing.
 	 */
 	uint64_t switches;
 	uint64_t switch_ns;
@@ -158,9 +161,9 @@ struct gp_engine_stats {
 	uint64_t starved_ns; /* longest current starvation that the policy causes */
 
 	/*
-	 * Completed waits by class. A wait lasts from when a task wanted the device until it got
-	 * it. It begins when a task is held, unless the task is known to be idle. Tasks that are
-	 * served at once do not wait.
+	 * Completed waits by class. A wait begins when a task wants the device and ends when the
+	 * task gets the device. A held task wants the device unless it is known to be idle. Tasks
+	 * that are served at once do not wait.
 	 */
 	struct gp_log2_hist class_waits[GP_LATENCY_CRITICAL + 1];
 
@@ -184,8 +187,8 @@ struct gp_task_stats {
 	uint8_t held_by; /* GP_HELD_BY_* */
 	bool held;       /* as far as is known: observed where possible. False if `unsure` */
 	bool unsure;     /* the last hold or release failed: it may be held or not */
-	/* No hold or release is under way, unsure or waiting for its proof; a task that is not held
-	 * has no hold of this engine, and a task that a user holds has one. */
+	/* No hold or release is under way, unsure or unproven. If the task is not held, this engine
+	 * has no hold on it. If the task is held and a user wants that, this engine holds it. */
 	bool settled;
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
@@ -196,7 +199,7 @@ struct gp_task_stats {
 	uint64_t unproven_ns;
 	uint64_t preemptions;
 	uint64_t failures;
-	int failure; /* -errno of the last one; 0: none */
+	int failure; /* -errno of the last failed action; 0: none */
 	uint64_t undone;
 	uint64_t run_ns;    /* valid with run_source */
 	uint64_t run_at_ns; /* the time at which run_ns was measured */
@@ -210,7 +213,7 @@ struct gp_task_stats {
 	uint64_t memory;      /* bytes of GPU memory at the last scan; 0: not known */
 	uint32_t known;       /* GP_KNOWN_ACTIVE and GP_KNOWN_RUNNING, at the last tick */
 	bool active, running; /* valid if `known` says so */
-	uint64_t waits; /* completed waits; the members below describe them and are 0 without one */
+	uint64_t waits;       /* completed waits; if 0, the members below are 0 */
 	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns, wait_sum_ns;
 };
 
@@ -220,7 +223,7 @@ struct gp_engine;
  * `config`. */
 int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engine);
 
-/* Detaches every task, which puts it back, and frees the engine. */
+/* Detaches every task, which restores its original state, and frees the engine. */
 void gp_engine_free(struct gp_engine *e);
 
 /* Changes the policy. Refuses a policy that needs a capability that the device lacks; `err`
@@ -232,7 +235,7 @@ const struct gp_policy_ops *gp_engine_policy(const struct gp_engine *e);
 /* One tick. Returns when the next tick is due at the latest, always later than now_ns. */
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns);
 
-/* Returns what the last step returned, or 0 if a tick is needed at once. */
+/* Returns when the next tick is due, as the last step returned it; 0: at once. */
 uint64_t gp_engine_next_ns(const struct gp_engine *e);
 
 /* Requests a tick at once, after an event of the back end or a hint. With `rescan`, the tick begins
@@ -240,23 +243,23 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
- * A program reports that a request begins or ends. From its first mark on, the marks decide: the
- * task is active between begin and end, even in gaps between kernels. Outside it is idle unless the
- * back end sees work at this moment. `key` is the back end's key. -ESRCH: no such task. Requests a
- * tick at once.
+ * A program reports that a request begins or ends. After its first mark, a task is active between
+ * begin and end, even in gaps between kernels. Outside a request it is idle unless the back end
+ * sees work at this moment. key: gp_seen.key of the task. -ESRCH: no such task. Requests a tick at
+ * once.
  */
 int gp_engine_mark(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
 
 /*
- * A program reports that GPU work will follow within a moment. The task counts as active until work
- * is seen or `for_ns` have passed. -ESRCH: no such task. Requests a tick at once.
+ * A program reports that GPU work will follow within a moment. The task counts as active until the
+ * back end sees its work or `for_ns` have passed. -ESRCH: no such task. Requests a tick at once.
  */
 int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns);
 
 /*
  * -ESRCH: no such task; -ENOTSUP: the device cannot hold; -ENOSPC: it cannot hold this many tasks.
- * The change takes effect at the next step, which is requested at once. A hold holds the whole
- * gang.
+ * The change takes effect at the next step, which is requested at once. gp_engine_user_hold holds
+ * the whole gang of the task.
  */
 int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr);
 int gp_engine_user_hold(struct gp_engine *e, uint64_t task);

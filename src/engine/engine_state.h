@@ -13,7 +13,7 @@ struct gp_attempt {
 	bool observable; /* this device has shown effects of such actions before */
 	uint32_t target; /* requested value: 0 or 1 for holding, or a slice */
 	uint64_t issued_ns;
-	uint64_t lost_ns; /* an accepted action without effect by then is lost */
+	uint64_t lost_ns; /* an accepted action that has no effect at this time is lost */
 	uint64_t not_before_ns;
 	uint64_t backoff_ns;
 };
@@ -31,8 +31,8 @@ struct gp_task {
 	bool our_hold;       /* it is held at our request */
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
-	bool unrecorded;     /* it was changed and has no undo record: it is put back */
-	bool let_go;         /* another process asked for its release: it is put back */
+	bool unrecorded;     /* changed, but its undo record is not written: put it back */
+	bool let_go;         /* another process asked for its release: put it back */
 	bool hold_again;     /* the hold may have been undone: request it again */
 	bool slice_again;    /* the same for the slice */
 	bool refused;        /* in the last plan */
@@ -42,25 +42,26 @@ struct gp_task {
 	bool in_request;
 	bool waited_known;
 	bool waits;                /* a wait is in progress */
-	bool waits_held;           /* and the task is held */
+	bool waits_held;           /* the waiting task was held at the last tick */
 	uint64_t request_since_ns; /* start of the request */
 	uint64_t hint_ns;          /* when the program sent a hint */
 	uint64_t hint_until_ns;    /* until when the hint counts; 0: no hint */
 
-	bool held; /* as observed, or as accepted if it cannot be observed */
-	/* As observed: the last hold or release failed, and it may be held or not. It is requested
-	 * again, whatever `held` says. */
+	bool held; /* as observed; if holds cannot be observed, as the back end accepted it */
+	/* As observed: the last hold or release failed, and the task may be held or not. The hold
+	 * or release is requested again, whatever `held` says. */
 	bool unsure;
 	struct gp_eviction evicted; /* as observed */
-	bool unproven;              /* as observed: the driver confirmed it, activity has not yet */
-	/* The last hold or release is not counted and announced yet: it is unproven. It is, with
-	 * the time that it took, when it is proven. If another one follows first, it is unless an
-	 * earlier one was disproved. */
+	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
+	bool unproven;
+	/* The last hold or release is not counted and announced yet, because it is unproven. It is
+	 * counted when activity proves it. If the next hold or release is requested earlier, it is
+	 * counted then, unless `distrusted`. The members effect_* describe it. */
 	bool effect_due;
-	bool distrusted;      /* the last hold with a proof was disproved */
-	bool effect_preempts; /* it is the preemption of an active task */
-	uint64_t effect_ns;
-	uint64_t effect_held_ns; /* added to held_ns then */
+	bool distrusted;         /* activity disproved a hold, and has proven none since */
+	bool effect_preempts;    /* it is the preemption of an active task */
+	uint64_t effect_ns;      /* from the request to the effect */
+	uint64_t effect_held_ns; /* time held since, added to held_ns when it is counted */
 	uint32_t slice_us;
 	struct gp_attempt hold;
 	struct gp_attempt slice;
@@ -68,15 +69,15 @@ struct gp_task {
 	int failure;              /* -errno of the last failed action */
 	int record_number;        /* from before_change, if undo_kept */
 
-	/* last time of known progress, or at which it did not want the device */
+	/* last time at which the task made progress or did not want the device, as far as known */
 	uint64_t last_progress_ns;
-	uint64_t last_run_ns; /* run_ns at that time */
+	uint64_t last_run_ns; /* run_ns of the last observation */
 	uint64_t last_waited_ns;
 	uint64_t starved_ns; /* current starvation that the policy causes */
 
 	uint64_t waits_since_ns;
 	uint64_t waited_max_ns;
-	uint64_t noticed_ns; /* activity that began up to then has been noticed */
+	uint64_t noticed_ns; /* latest start of activity that a tick has noticed */
 	uint64_t scheduled;  /* at the last observation */
 	uint64_t held_ns;
 	uint64_t unproven_ns; /* time released by the driver's answer, without a proof */
@@ -137,7 +138,7 @@ struct gp_engine {
 	unsigned failures;      /* in this tick */
 	bool triggered;
 	uint64_t epoch; /* at the last check */
-	/* the epoch changed in this step; the remaining actions wait for the next */
+	/* the epoch changed in this step; the remaining actions wait for the next step */
 	bool interrupted;
 
 	struct gp_engine_stats stats;
@@ -178,15 +179,16 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code);
-/* A hold or release has taken effect: t->held is set. Counts it, or notes that it is due. */
+/* A hold or release has taken effect; t->held is its new state. Counts it now, or sets effect_due
+ * if it is unproven. took_ns: from the request to the effect. */
 void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven);
-/* Counts and announces an effect that is due. */
+/* Counts and announces the last hold or release if effect_due is set. */
 void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns);
 /* keep_records.c */
 /*
- * Another process undid our changes, or may have. Writes the undo record of every changed task
- * again. The next step requests the desired state again, even where it seems to be in force. If a
- * record cannot be written, its task is put back and left alone until it can.
+ * Called after another process undid or may have undone our changes. Writes the undo record of
+ * every changed task again. The next step requests the desired state again, even if it seems to be
+ * in force. A task whose record cannot be written is put back and left alone until it can.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);

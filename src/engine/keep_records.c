@@ -4,8 +4,9 @@
  * changes.
  *
  * Another process may undo at any time: between two ticks, in the middle of a batch, or between a
- * driver call and its effect. So no state is trusted afterwards. The records are written first;
- * then every desired hold and slice is requested again, which has no effect where it is in force.
+ * driver call and its effect. So no state is trusted afterwards. The records are written first.
+ * Then every desired hold and slice is requested again; a request for a state that is already in
+ * force has no effect.
  *
  * Another process may also ask for the release of a task. The task is then put back whatever the
  * plan says. Its record is dropped when the device shows its original state, and the plan applies
@@ -14,7 +15,7 @@
 #include "base/log.h"
 #include "engine/engine_state.h"
 
-/* The record is written if this returns 0. */
+/* Writes the undo record of a task unless it is written. Returns 0 or -errno. */
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t)
 {
 	struct gp_undo undo;
@@ -46,7 +47,7 @@ void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t)
 	t->let_go |= release_is_asked(e, t);
 	t->undo_kept = false;
 	if (gp_engine_keep_record(e, t))
-		t->undo_kept = true; /* the old record stands */
+		t->undo_kept = true; /* the old record remains */
 }
 
 static bool is_original(const struct gp_task *t)
@@ -55,7 +56,8 @@ static bool is_original(const struct gp_task *t)
 	       !t->slice.in_flight;
 }
 
-/* The record says to other processes that this one has changed the task, or is about to. */
+/* A record tells other processes that this process has changed the task or is about to change it.
+ * So it must not outlive the change. */
 void gp_engine_drop_records(struct gp_engine *e)
 {
 	for (unsigned i = 0; e->config.drop_record && i < e->n; i++) {
@@ -120,8 +122,8 @@ bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 	return true;
 }
 
-/* Drops the records of tasks that were let go. Retries the records that could not be written, with
- * backoff. */
+/* Drops the records of tasks that were released because another process asked for it. Retries, with
+ * backoff, the records that could not be written. */
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < e->n; i++) {

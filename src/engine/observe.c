@@ -49,8 +49,8 @@ static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
 
-/* The last hold or release was confirmed by the driver. Activity proves it, or disproves it: then
- * it has failed, and is neither counted nor announced. */
+/* The driver confirmed the last hold or release; later activity proves or disproves it. If it is
+ * disproved, it has failed, and is neither counted nor announced. */
 static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			  uint64_t now_ns)
 {
@@ -68,8 +68,8 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	t->unproven = o->unproven;
 }
 
-/* The state changed without a request. If the back end gives a reason, the hold did not last;
- * otherwise another process changed it. */
+/* The state changed without a request. If the back end reports a failure, the hold did not last.
+ * Otherwise another process changed the state. */
 static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			uint64_t now_ns)
 {
@@ -91,10 +91,10 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
 		t->unsure = o->unsure;
-		t->our_hold |= t->held; /* it may have been seen released meanwhile */
+		t->our_hold |= t->held; /* an observation in between may have cleared it */
 		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
-		/* The task may be released, and it may still be held, by us. */
+		/* The task may be released, or this engine may still hold it. */
 		t->held = false;
 		t->unsure = true;
 		return;
@@ -108,7 +108,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	if (t->held == was)
 		return;
 	t->our_hold &= t->held || t->effect_due;
-	/* A released task is assumed to have the device, unless the device shows whether it runs.
+	/* A released task is assumed to have the device if the device cannot show whether it runs.
 	 */
 	if (!t->held && !(o->known & GP_KNOWN_RUNNING))
 		t->last_progress_ns = now_ns;
@@ -141,7 +141,7 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 		return;
 	}
 	if (was_in_flight && !t->slice.in_flight)
-		gp_engine_renew_record(e, t); /* it may have a slice that proved wrong */
+		gp_engine_renew_record(e, t); /* the record may name a slice that proved wrong */
 	if (known && o->slice_us != t->slice_us) {
 		if (!t->slice.in_flight && t->touched)
 			note_undone(e, t, now_ns);
@@ -149,7 +149,7 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 	}
 }
 
-/* Any run time counts. Whether the task got enough is for the policy to judge. */
+/* Any run time counts as progress. The policy judges whether the task got enough. */
 static void note_run(struct gp_task *t, const struct gp_observation *o)
 {
 	if (o->run_ns == t->last_run_ns)
@@ -159,8 +159,9 @@ static void note_run(struct gp_task *t, const struct gp_observation *o)
 		t->last_progress_ns = o->run_at_ns;
 }
 
-/* Evidence of a single instant. On hardware that switches tasks by itself, being off the hardware
- * proves nothing, and a run time is better evidence than being on it. */
+/* Evidence from a single instant. If the hardware switches tasks by itself, a task that is off the
+ * hardware at one instant may still get its turns. A known run time is better evidence than being
+ * on the hardware at one instant. */
 static bool is_seen_on(const struct gp_engine *e, const struct gp_task_view *v)
 {
 	return (v->known & GP_KNOWN_RUNNING) && v->running &&
@@ -174,10 +175,10 @@ static bool is_seen_off(const struct gp_engine *e, const struct gp_task_view *v)
 }
 
 /*
- * Measures how long the task has wanted the device without getting it. There is evidence up to now
- * if the task is held or seen off the hardware, and up to the last sample if only its run time is
- * known. Without evidence the wait is unknown and counting starts again. Returns the run time since
- * the last tick, as far as it is known.
+ * Measures how long the task has wanted the device without getting it. If the task is held or seen
+ * off the hardware, there is evidence up to now. If only its run time is known, there is evidence
+ * up to the last sample. Without evidence the wait is unknown and counting starts again. Returns
+ * the run time since the last tick, as far as it is known.
  */
 static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
 			     const struct gp_observation *o, uint64_t now_ns)
@@ -209,11 +210,11 @@ static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_t
 }
 
 /*
- * Measures how much of the wait the policy causes: its plan holds the task, or leaves it where the
- * hardware does not serve it. A task does not starve while the plan releases it and the back end
- * fails to, or while it is released and not known to want the device. Only time with new evidence
- * counts, without time in which the owning thread was suspended. A wait that became shorter has
- * ended in between.
+ * Measures how much of the wait the policy causes: its plan holds the task, or releases it and the
+ * hardware does not serve it. A task does not starve while the plan releases it but the back end
+ * fails to release it. Nor does a released task starve that is not known to want the device. Only
+ * time with new evidence counts, without time in which the owning thread was suspended. If the wait
+ * is shorter than at the last tick, the earlier wait has ended.
  */
 static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, uint64_t gap_ns)
 {
@@ -266,7 +267,7 @@ static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
 	       gp_tells_in_time(e->gpu->info.caps, e->gpu->info.sample_period_ns);
 }
 
-/* Announced work counts until it is seen or the hint expires. */
+/* A task with a hint counts as active until the back end sees its work or the hint expires. */
 static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
 		       uint64_t now_ns)
 {
@@ -283,8 +284,8 @@ static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_vi
 		e->hint_over_ns = t->hint_until_ns;
 }
 
-/* A program's marks override what the back end infers: a gap between two kernels of a request is
- * not its end. But work that is seen at this moment counts. */
+/* A program's marks override what the back end infers, because a gap between two kernels does not
+ * end the request. But work that the back end sees at this moment counts. */
 static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struct gp_task_view *v)
 {
 	bool seen_now = works_now(e, v);

@@ -144,8 +144,8 @@ static bool is_same_process(const struct gp_seen *a, const struct gp_seen *b)
 }
 
 /*
- * The process of the task has ended, and a child that inherited its queues has them now. A user's
- * hold ends with the process that it was for. The child is classified like a new process.
+ * The process of the task has ended, and a child (`heir`) inherited its queues. A user's hold ends
+ * with the process for which it was requested. The child is classified like a new process.
  */
 static void hand_over(struct gp_engine *e, uint64_t now_ns, unsigned i, const struct gp_seen *heir)
 {
@@ -166,7 +166,7 @@ static void hand_over(struct gp_engine *e, uint64_t now_ns, unsigned i, const st
 	gp_engine_emit(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
 }
 
-/* Scans all tasks into e->found. Returns their number, or -errno if the back end cannot tell. */
+/* Scans all tasks into e->found. Returns their number, or -errno. */
 static int fill_found(struct gp_engine *e, uint64_t now_ns)
 {
 	for (;;) {
@@ -240,7 +240,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 		if (gp_table_get(&e->by_gang, t->attr.gang, &head))
 			t->gang = (uint32_t)head;
 		else
-			gp_table_put(&e->by_gang, t->attr.gang, i); /* has reserved room */
+			gp_table_put(&e->by_gang, t->attr.gang, i); /* room is reserved */
 		e->task[t->gang].gang_user_hold |= t->user_hold;
 	}
 	for (unsigned i = 0; i < e->n; i++)
@@ -303,8 +303,8 @@ int gp_engine_user_hold(struct gp_engine *e, uint64_t task)
 	return 0;
 }
 
-/* Ends the user's hold of this task. If the task is held only with its gang, ends all holds of the
- * gang. */
+/* Ends the user's hold of this task. If the user holds only other members of its gang, ends the
+ * user's holds of all members. */
 int gp_engine_user_release(struct gp_engine *e, uint64_t task)
 {
 	struct gp_task *t = find_task(e, task);
@@ -367,7 +367,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.waited_max_ns = t->waited_max_ns,
 		.start_time = e->identity[index].start_time,
 		.memory = e->identity[index].memory,
-		/* A task without activity may be held. */
+		/* If holds cannot be observed, a task without activity may be held. */
 		.known = t->unsure || (!(v->known & GP_KNOWN_HELD) && !gp_seen_active(v))
 				 ? 0
 				 : v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),

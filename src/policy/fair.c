@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * fair: device time in proportion to weights, whatever the class. The entity that has got least for
- * its weight runs next. An entity that was idle comes back level with the others; it cannot claim
- * the time it missed.
+ * fair: device time in proportion to weights, whatever the class. The entity that has had the least
+ * time for its weight runs next. An entity that was idle starts again level with the others; it
+ * cannot claim the time it missed.
  *
  * If activity is known at once, one entity at a time runs and the others are held. Turns are long,
  * and no time is lost on an entity that pauses. If activity is known late and slices can be set,
  * the hardware takes the turns. The slices are then in proportion to the weights, corrected by
  * measured run times.
  *
- * Good for jobs of unequal importance, and for users who each get their part. Bad for latency: a
- * request waits for the turns of others. With slices also bad for a task that pauses briefly after
- * each kernel: each pause gives the rest of its slice away.
+ * Good for jobs of unequal importance, and for users who each get their part. Bad for latency,
+ * because a request waits for the turns of other entities. With slices also bad for a task that
+ * pauses briefly after each kernel, because each pause gives the rest of its slice away.
  */
 #include "policy/weighted_turns.h"
 

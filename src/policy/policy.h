@@ -78,11 +78,11 @@ enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
 struct gp_task_plan {
 	uint8_t want;      /* enum gp_want; for unmanaged tasks GP_LEAVE only */
 	bool refused;      /* the deadline or share that the task asks for cannot be promised */
-	bool overran;      /* its request used more than its budget, and lost its rank */
+	bool overran;      /* the task's request used more than its budget and lost its rank */
 	uint32_t slice_us; /* 0 = the hardware's default */
 };
 
-/* The engine passes it initialised: all tasks are left alone, and no tick is asked for. */
+/* The engine initialises the plan: all tasks are left alone, and no tick is asked for. */
 struct gp_plan {
 	uint64_t next_ns;          /* the latest time of the next tick; UINT64_MAX = no request */
 	struct gp_task_plan *task; /* one per task of the view, in its order */
@@ -156,8 +156,8 @@ struct gp_policy_ops {
 	uint32_t task_state;
 	uint32_t uses;       /* GP_USES_*: attributes without a bit here have no effect */
 	uint32_t needs;      /* GP_CAP_* that the device must have; else loading fails */
-	uint32_t needs_one;  /* of these GP_CAP_* the device must have one. Activity counts only if
-				it is known in time (gp_tells_in_time) */
+	uint32_t needs_one;  /* GP_CAP_*: the device must have at least one of them. Activity
+			      counts only if it is known in time (gp_tells_in_time) */
 	uint32_t watch_free; /* on devices with one of these GP_CAP_*, `watches` does not apply */
 	bool every_deadline; /* it promises deadlines to all requests, not to 99 of 100 */
 	bool watches; /* plans depend on activity: on a device without EVENTS the engine ticks every

@@ -81,8 +81,8 @@ static int unknown_policy(const char *name, size_t length, struct gp_error *err)
 		strncat(all, all[0] ? ", " : "", sizeof all - strlen(all) - 1);
 		strncat(all, (*p)->name, sizeof all - strlen(all) - 1);
 	}
-	return gp_fail(err, -EINVAL, "there is no policy '%.*s'; there are: %s", (int)length, name,
-		       all);
+	return gp_fail(err, -EINVAL, "there is no policy '%.*s'; the policies are: %s", (int)length,
+		       name, all);
 }
 
 int gp_policy_parse(const char *text, struct gp_policy_choice *choice, struct gp_error *err)

@@ -2,8 +2,8 @@
 #include "policy/rotation.h"
 
 #define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA */
-#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn; see LAST_PAUSES */
-#define LAST_PAUSES    7u           /* requires that one of the last three was that short */
+#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn, if LAST_PAUSES allows */
+#define LAST_PAUSES    7u           /* mask: one of the last three pauses must have been short */
 
 static void reset_entity(struct gp_entity *e)
 {
@@ -150,8 +150,8 @@ static struct survey survey_entities(const struct gp_view *view, const struct gp
 	return s;
 }
 
-/* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
- * least age_after_ns. */
+/* Finds the entity that has waited longest of those that strict priority passes over. UINT32_MAX:
+ * none has waited for age_after_ns. */
 static uint32_t find_aged(const struct gp_view *view, const struct gp_rotation *rotation,
 			  const struct gp_rotation_rules *rules, uint8_t below)
 {
@@ -188,8 +188,8 @@ void gp_rotation_take(const struct gp_view *view, struct gp_rotation *rotation, 
 	gp_rotation_give(view, rotation, to, length_ns, true);
 }
 
-/* Chooses the next entity. The current one goes to the end of the queue of its priority, or keeps
- * the turn if its priority is above that of all others. */
+/* Chooses the next entity. The current entity goes to the end of the queue of its priority. It
+ * keeps the turn if its priority is above that of all other entities. */
 static void next_turn(const struct gp_view *view, struct gp_rotation *rotation,
 		      const struct gp_rotation_rules *rules, const struct survey *s,
 		      uint64_t quantum_ns)
@@ -222,7 +222,7 @@ static void next_turn(const struct gp_view *view, struct gp_rotation *rotation,
 /*
  * If activity is sampled, the turn of an entity that was not seen active lasts until there was a
  * sample. Otherwise an idle entity might never be noticed, and would waste a turn in every round.
- * With very many entities the turn is not extended, because the others would starve.
+ * With very many entities the turn is not extended, because the other entities would starve.
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotation,
 			 const struct survey *s)

@@ -17,7 +17,7 @@
  */
 struct gp_entity {
 	uint32_t members; /* 0 = this blob holds no entity: not the first of a gang, or unmanaged */
-	uint8_t class;    /* the highest of the members; `priority` is the highest in it */
+	uint8_t class;    /* the highest of the members; `priority`: the highest in this class */
 	uint8_t priority;
 	bool active; /* one member is seen active */
 	bool idle;   /* all members are seen idle; neither `active` nor `idle`: unknown */
@@ -73,8 +73,8 @@ struct gp_rotation_rules {
  * require it) and leave it (seen idle; the current entity only after a short pause). Moves the turn
  * on when it is over. Asks the plan for a tick at the time when a pause ends the turn.
  *
- * Returns false if a rotation is impossible or useless: fewer than two entities, too few tasks may
- * be held, or too many entities: one would starve before its turn.
+ * Returns false if a rotation is impossible or useless: there are fewer than two entities, too few
+ * tasks may be held, or there are so many entities that one would starve before its turn.
  */
 bool gp_rotate(const struct gp_view *view, struct gp_rotation *rotation,
 	       const struct gp_rotation_rules *rules, struct gp_plan *plan);

@@ -2,11 +2,11 @@
 /*
  * Weighted turns that the hardware takes: slices in proportion to the weights.
  *
- * For tasks that always have work that is nearly sufficient. A task that runs out of work before
- * its slice ends gives the rest of the slice away. That happens after each kernel of a task that
- * pauses, or if few kernels are queued. So, if run times are measured, the slices of entities that
- * get more for their weight than another are shortened step by step. The device never idles because
- * of this, and no entity can claim time that it missed.
+ * If all tasks always have work, slices alone are nearly sufficient. A task that runs out of work
+ * before its slice ends gives the rest of the slice away. That happens after each kernel of a task
+ * that pauses, or if few kernels are queued. So, if run times are measured, the slices of entities
+ * that get more for their weight than other entities are shortened step by step. The device never
+ * idles because of this, and no entity can claim time that it missed.
  */
 #include "policy/weighted_turns.h"
 
@@ -52,8 +52,9 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	return gp_slice_near(view, slice_ns / 1000);
 }
 
-/* An entity that was not seen active at every tick wants less than its part, or was absent; its
- * window does not count. While it was held its activity cannot be seen, so that does not matter. */
+/* An entity that was not seen active at every tick wants less than its part, or was absent. Its
+ * window does not count. Ticks at which it was held do not matter, because the activity of a held
+ * entity cannot be seen. */
 static void note_window(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {

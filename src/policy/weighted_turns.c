@@ -30,7 +30,7 @@ static void note_member(const struct gp_view *view, uint32_t i)
 	e->busy += !gp_seen_idle(t);
 	if (!(t->known & GP_KNOWN_RUN)) {
 		e->runs_known &=
-			own->run_known; /* one tick without it is harmless: run time only grows */
+			own->run_known; /* one missing value is harmless: run time only grows */
 		return;
 	}
 	if (own->run_known && t->run_ns > own->run_ns)
@@ -45,8 +45,8 @@ static void charge(struct gp_turn_entity *e, uint64_t got_ns)
 }
 
 /*
- * During a turn the device belongs to one entity, whether that keeps it busy or not. So the length
- * of the turn is charged, and wasting it brings no advantage.
+ * During a turn the device belongs to one entity, whether the entity keeps it busy or not. So the
+ * length of the turn is charged, and wasting a turn brings no advantage.
  */
 static void charge_all(const struct gp_view *view, struct gp_turns *turns)
 {
@@ -69,8 +69,8 @@ static void charge_all(const struct gp_view *view, struct gp_turns *turns)
 }
 
 /*
- * Subtracts the smallest `ahead_ns`. An entity that does not take part is lowered with the others
- * until it is level with them, and no further: idle time cannot be saved up.
+ * Subtracts the smallest `ahead_ns` from all. An entity that does not take part is lowered, too,
+ * but not below 0, because idle time cannot be saved up.
  */
 static void level(const struct gp_view *view, struct gp_turns *turns)
 {
@@ -112,7 +112,7 @@ static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
 	return true;
 }
 
-/* If nothing is known of an entity at this tick, it stays in or out as before. */
+/* If the activity of an entity is unknown at this tick, it stays in the rotation or out of it. */
 static void join_or_leave(const struct gp_view *view, const struct gp_turns *turns,
 			  struct gp_turn_entity *e, bool current, struct gp_plan *plan)
 {
@@ -210,8 +210,8 @@ static struct line line_up(const struct gp_view *view, struct gp_turns *turns,
 	return l;
 }
 
-/* Finds an entity that was idle, joined again and is not ahead of the current one. It is served
- * before the others, because it often wants little. */
+/* Finds an entity that was idle, joined again and is not ahead of the current entity. It is served
+ * before all other entities, because it often wants little. */
 static void find_returning(const struct gp_view *view, struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {

@@ -53,7 +53,7 @@ struct gp_turns {
 };
 
 struct gp_turn_rules {
-	uint64_t slice_ns;    /* slice of the lightest entity; the others in proportion */
+	uint64_t slice_ns;    /* slice of the lightest entity; other slices are in proportion */
 	uint64_t turn_ns;     /* turn of the lightest entity, if the others are held */
 	uint64_t round_ns;    /* longest sum of all slices or turns; they are shortened to fit */
 	uint32_t idle_weight; /* weight of the pseudo entity idle_turn; 0 = none */
@@ -87,7 +87,7 @@ uint32_t gp_turns_gather(const struct gp_view *view, struct gp_turns *turns, str
 
 /*
  * One entity at a time runs. Returns false and leaves the plan alone if that is impossible: too few
- * tasks may be held, or too many entities take part: one would starve before its turn.
+ * tasks may be held, or so many entities take part that one would starve before its turn.
  */
 bool gp_turns_by_holds(const struct gp_view *view, struct gp_turns *turns,
 		       const struct gp_turn_rules *rules, uint32_t user_held, struct gp_plan *plan);
@@ -98,9 +98,9 @@ void gp_turns_by_slices(const struct gp_view *view, struct gp_turns *turns,
 			const struct gp_turn_rules *rules, struct gp_plan *plan);
 
 /*
- * The longest round. An entity that has waited for half the starvation limit runs next. Before it
- * come the rest of the current turn, and a short turn of each entity that has waited longer. All of
- * that must end well inside the limit.
+ * The longest round. An entity that has waited for half the starvation limit runs next. It still
+ * waits for the rest of the current turn, and for a short turn of each entity that has waited
+ * longer. All these turns must end well inside the limit.
  */
 static inline uint64_t gp_turn_round(const struct gp_view *view, const struct gp_turn_rules *rules)
 {

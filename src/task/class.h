@@ -8,7 +8,7 @@ enum gp_class { GP_UNMANAGED, GP_BEST_EFFORT, GP_LATENCY_CRITICAL };
 
 #define GP_PRIORITY_MAX 15u /* 0 is the lowest */
 
-/* What wants a task held. Both bits may be set. */
+/* Sources of a hold. Both bits may be set. */
 enum gp_holder { GP_HELD_BY_POLICY = 1u << 0, GP_HELD_BY_USER = 1u << 1 };
 
 #endif

@@ -60,9 +60,9 @@ enum gp_task_state {
 /* What a state is derived from. */
 struct gp_task_condition {
 	bool held;
-	uint8_t held_by; /* GP_HELD_BY_*; 0 where that is not known */
+	uint8_t held_by; /* GP_HELD_BY_*; 0: not known */
 	bool evicted;    /* known to be evicted */
-	uint32_t known;  /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: which of the next hold something */
+	uint32_t known;  /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: which members below are valid */
 	bool active, running;
 };
 

@@ -174,7 +174,7 @@ static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 				    gp_yaml_show_text(scalar(y)).text, map->what, suggest.nearest);
 	if (map->nkeys > KEYS_LISTED)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-				    "unknown key %s in %s; %s lists what it takes",
+				    "unknown key %s in %s; %s lists the valid keys",
 				    gp_yaml_show_text(scalar(y)).text, map->what, y->kind->page);
 	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
 			    gp_yaml_show_text(scalar(y)).text, map->what, all);
@@ -496,8 +496,8 @@ static bool begins_line(const char *text, size_t at)
 	       (at >= 3 && !memcmp(text + at - 3, "\xe2\x80\xa9", 3));
 }
 
-/* Refuses what must not reach libyaml: it compares each %TAG with all earlier ones, which took 27 s
- * for 1 MiB. */
+/* Refuses text that must not reach libyaml. libyaml compares each %TAG directive with all earlier
+ * ones, which took 27 s for 1 MiB. */
 static int check_text(const struct gp_yaml *y)
 {
 	const char *nul = memchr(y->text, '\0', y->length);

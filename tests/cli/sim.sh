@@ -46,7 +46,7 @@ expect 2 '*scenario no-such-file.yaml not found in this folder*' 'missing scenar
 expect 2 '*no-such-file.yaml*No such file*' 'missing file' "$GPREEMPT" sim "$work/no-such-file.yaml"
 expect 2 '*directory*' 'a directory' "$GPREEMPT" sim "$work"
 expect 2 '*one scenario at a time*' 'two scenarios' "$GPREEMPT" sim h200-corun h200-alone
-expect 2 "*there is no policy 'nono'; there are: none, priority, rr,*" 'unknown policy' "$GPREEMPT" sim h200-corun --policy nono
+expect 2 "*there is no policy 'nono'; the policies are: none, priority, rr,*" 'unknown policy' "$GPREEMPT" sim h200-corun --policy nono
 expect 2 "*has no parameter 'speed'*" 'unknown parameter' "$GPREEMPT" sim h200-corun --policy priority:speed=1
 expect 2 '*from 10 to 10000 ms*' 'parameter out of range' "$GPREEMPT" sim h200-corun --policy priority:quantum=1
 expect 2 '*--seed takes a whole number*' 'seed that is no number' "$GPREEMPT" sim h200-corun --seed banana

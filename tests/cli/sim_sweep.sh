@@ -92,7 +92,7 @@ wrong inference.rate=1:2:1 '*N must be from 2 to 200, not 1*'
 wrong inference.rate=1:2:201 '*N must be from 2 to 200, not 201*'
 wrong inference.rate=5:5:3 '*the two ends are the same*'
 wrong inference.rte=1:5:3 "gpreempt: --sweep inference.rte=1: $scenario:*: unknown key 'rte' in a task; perhaps 'rate' is meant"
-wrong nobody.rate=1:5:3 "gpreempt: --sweep nobody.rate=1: there is no task 'nobody' in *; there are: *inference, training, v1.5"
+wrong nobody.rate=1:5:3 "gpreempt: --sweep nobody.rate=1: there is no task 'nobody' in *; its tasks are: *inference, training, v1.5"
 wrong inference.rate=0:5:3 "gpreempt: --sweep inference.rate=0: *'rate' must be a number from 0.0001 *"
 wrong inference.kernel=1:5:3 "gpreempt: --sweep inference.kernel=1: *'kernel' needs a unit*"
 wrong inference.gap=1ms:5ms:3 "*'gap' does not apply to load 'poisson'*"

@@ -11,8 +11,8 @@
 #include "policy/deadline/deadline.h"
 
 /*
- * Whether the begin of a request is known when it happens. A sample of the past does not show that.
- * On a device with samples only, an entity gets a promise when it first sends a request mark.
+ * Whether the policy learns at once that a request begins. A sample shows only the past. On a
+ * device that offers only samples, an entity can get a promise after its first request mark.
  */
 static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
@@ -28,8 +28,8 @@ static uint64_t jitter_of(const struct gp_view *view, const struct gp_deadline_e
 	return gp_least(jitter_ns, e->asks.within_ns / 2);
 }
 
-/* The members of a gang run together. If the hardware takes turns, the members switch among
- * themselves. */
+/* The time that a job needs. The members of a gang run together. If the hardware runs them by
+ * slices, the switches between members cost time. */
 static uint64_t need_of(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
 	uint64_t slice_ns = view->slice_default_us * 1000ull, turns = e->entity.members;
@@ -45,8 +45,8 @@ static void add_member(struct gp_deadline_entity *e, const struct gp_task_view *
 {
 	bool marked = t->known & GP_KNOWN_REQUEST;
 
-	/* Between its request marks a request has the device, including gaps. So run time does not
-	 * measure all of it. */
+	/* A request with marks has the device from begin to end, including gaps between kernels.
+	 * Its run time does not include the gaps. */
 	e->marked &= marked;
 	e->run_known &=
 		fresh && !marked && t->known & GP_KNOWN_RUN && t->run_source == GP_RUN_MEASURED;
@@ -100,7 +100,8 @@ static void complete(const struct gp_view *view, struct gp_deadline_entity *e)
 	d->ask_again = true;
 }
 
-/* A sample that shows idle is old: a task without request marks may begin to work at any time. */
+/* A task without request marks may have begun to work after the sample that shows it idle. So it
+ * counts as busy. */
 static void doubt_samples(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -121,7 +122,7 @@ static void find_askers(const struct gp_view *view)
 
 		if (!e->entity.members && (e->has_asked || e->promised))
 			*e = (struct gp_deadline_entity){
-				0}; /* forget the state of an earlier entity */
+				0}; /* no members: the state is that of an earlier entity */
 		e->busy = e->entity.members && !e->entity.idle && !e->entity.user_held;
 		if (t->deadline_ns && t->class != GP_UNMANAGED)
 			gp_deadline_entity(view, t->gang)->has_asked = true;
@@ -154,7 +155,8 @@ void gp_admission_gather(const struct gp_view *view)
 			complete(view, gp_deadline_entity(view, i));
 }
 
-/* All managed tasks but one can be held. Otherwise a job cannot be protected from the others. */
+/* Whether the device can hold all managed tasks but one. Otherwise a job cannot be protected from
+ * the other tasks. */
 static bool can_hold_others(const struct gp_view *view)
 {
 	uint32_t managed = 0;
@@ -164,8 +166,8 @@ static bool can_hold_others(const struct gp_view *view)
 	return managed < 2 || managed - 1 <= view->max_held;
 }
 
-/* One round of admission: entities that had a promise before they changed their attributes, or all
- * others. */
+/* One round of admission. had_promise: true for the entities that had a promise before they changed
+ * their attributes, false for all other entities. */
 static void ask_round(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		      bool had_promise)
 {

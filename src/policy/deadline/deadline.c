@@ -7,10 +7,10 @@
 /* Jobs. */
 
 /*
- * Requests may come closer together than a deadline. The period is the average over several
- * requests, because the distance after a late request is short; half of the effect of jitter is
- * subtracted. If requests come as far apart as the deadline again, that is the period again: one
- * burst must not lead to a lasting refusal.
+ * Requests may come closer together than a deadline. The period is then the average over 16
+ * requests, because the distance after a late request is short. A margin of 1/8 of the jitter is
+ * subtracted: twice the error that jitter can cause. If requests are again as far apart as the
+ * deadline, the deadline becomes the period again. So one burst does not cause a lasting refusal.
  */
 static void note_rhythm(const struct gp_view *view, struct gp_deadline_entity *e, uint64_t begin_ns)
 {
@@ -42,7 +42,7 @@ static void begin_job(const struct gp_view *view, struct gp_deadline_entity *e)
 	struct gp_deadline_device *d = view->state->device;
 	uint64_t jitter_ns = e->asked.jitter_ns, begin_ns = view->now_ns;
 
-	/* A job that was there before the first tick, or was not visible, begins now. */
+	/* A job that began before the first tick, or at an unknown time, counts as begun now. */
 	if (e->since_ns < begin_ns && d->last_ns)
 		begin_ns = gp_most(e->since_ns, d->last_ns);
 	note_rhythm(view, e, begin_ns);
@@ -57,7 +57,7 @@ static void begin_job(const struct gp_view *view, struct gp_deadline_entity *e)
 	e->overran = false;
 	e->run_from_ns = e->run_ns;
 	e->used_ns = 0;
-	e->cuts_before = d->cuts++; /* it may run for a moment before it is held */
+	e->cuts_before = d->cuts++; /* the job may run for a moment before it is held */
 }
 
 /* A job that was interrupted still gets its budget: each interruption adds the cost of resuming. If
@@ -87,7 +87,7 @@ static void note_use(const struct gp_view *view, struct gp_deadline_entity *e, b
 		e->overran = true;
 }
 
-/* If the entity is seen neither active nor idle, its job stays as it was. */
+/* Begins, continues or ends the job of an entity. If its activity is unknown, nothing changes. */
 static void note_job(const struct gp_view *view, uint32_t i)
 {
 	const struct gp_deadline_device *d = view->state->device;
@@ -113,9 +113,9 @@ static void note_job(const struct gp_view *view, uint32_t i)
 }
 
 /*
- * An entity that was not seen active gets no turn: it may run beside the entity that has one, and
- * its activity will be seen. If activity is never visible, all take turns. Entities with a deadline
- * that have not sent a request mark are excluded: a service is idle most of the time.
+ * An entity that was not seen active gets no turn. It may run beside the entity that has the turn,
+ * and its activity will be seen. If activity is never visible, all entities take turns, except
+ * entities with a deadline that have not sent a request mark: a service is idle most of the time.
  */
 static bool takes_turns(const struct gp_view *view, uint32_t i)
 {
@@ -125,8 +125,8 @@ static bool takes_turns(const struct gp_view *view, uint32_t i)
 	       (e->entity.active || e->entity.rotating || !e->has_asked);
 }
 
-/* Counts jobs and background entities. The rotation sees all entities as idle that must not take
- * turns. */
+/* Counts jobs and background entities. Marks entities that must not take turns as idle for the
+ * rotation. */
 static void survey(const struct gp_view *view)
 {
 	struct gp_deadline_device *d = view->state->device;
@@ -152,7 +152,8 @@ struct reserve {
 	uint64_t run_ns;   /* device time of the background in it */
 };
 
-/* Each background entity must be reached well within the starvation limit, one at a time. */
+/* One background entity gets its turn per period. The period is so short that all of them get one
+ * in half of the starvation limit. */
 static struct reserve size_reserve(const struct gp_view *view)
 {
 	const struct gp_deadline_device *d = view->state->device;
@@ -167,8 +168,8 @@ static struct reserve size_reserve(const struct gp_view *view)
 }
 
 /*
- * The reserve is one job in each period. Time that the background gets while no job waits counts.
- * If that was enough, the next job of the reserve begins one period from now.
+ * The reserve is one job in each period. Time that the background gets while no job waits counts
+ * towards it. If that was enough, the next job of the reserve begins one period from now.
  */
 static void note_background(const struct gp_view *view, struct reserve *r)
 {
@@ -218,14 +219,14 @@ static bool rotate_background(const struct gp_view *view, uint32_t user_held,
 }
 
 /*
- * The holds: all but the chosen entity are held. A released task with work
- * gets on the device at any time, until a hold is in force. So once an entity waits, idle entities
- * are held, too, until no job is left; one call to the driver holds them all. A request without
- * competition costs no call.
+ * The holds: all entities but the chosen one are held. A released task that becomes active gets on
+ * the device and stays until a hold is in force. So once an entity waits, idle entities are held,
+ * too, until no job is left. One call to the driver holds them all. A request without competition
+ * costs no call.
  *
- * The background is always held in this way. Entities with a promise are, if the hardware takes
- * turns. On devices on which every call stops the device, one more call to release them would cost
- * more than it saves (demand.c).
+ * Idle background entities are always held in this way. Idle entities with a promise are held only
+ * if the hardware shares by slices. On other devices every call stops the device, and one more call
+ * to release them would cost more than it saves (demand.c).
  */
 
 /* Whether the chosen entity is not released yet. Then no other call should delay its release. */
@@ -237,7 +238,7 @@ static bool release_pending(const struct gp_view *view, const struct gp_deadline
 	return false;
 }
 
-/* Records whether an entity waits, or has waited since there were last no jobs. */
+/* Records whether an entity has waited since the last tick without jobs. */
 static void note_crowd(const struct gp_view *view)
 {
 	struct gp_deadline_device *d = view->state->device;
@@ -282,8 +283,9 @@ static bool must_wait(const struct gp_view *view, uint32_t i, bool pending, bool
 	return d->chosen || d->background_chosen;
 }
 
-/* If not all can be held: entities that are held already come first, and the background before
- * jobs. So a tick makes no unnecessary change. Idle entities are not held in this case. */
+/* Used if the device cannot hold all entities that must wait. Entities that are held already come
+ * first, so that a tick makes no unnecessary change. Among equals the background comes before jobs.
+ * Idle entities are not held. */
 static void hold_in_rounds(const struct gp_view *view, bool rotates, uint32_t room,
 			   struct gp_plan *plan)
 {
@@ -357,13 +359,14 @@ static uint32_t find_current(const struct gp_view *view)
 	return UINT32_MAX;
 }
 
-/* The background runs on until it is held. That time counts against its reserve. */
+/* Hands the device over. If the background had it, the background runs on until it is held, and
+ * this time counts against its reserve. */
 static void move(const struct gp_view *view, struct gp_deadline_device *d, uint64_t id,
 		 bool background)
 {
 	if (d->background_chosen)
 		d->got_ns += view->hold_cost_ns + view->release_cost_ns;
-	if (background) /* the rest of its cost is paid by the jobs that interrupt it */
+	if (background) /* jobs that interrupt it pay the rest of the handover */
 		d->pending_ns = view->release_cost_ns + gp_full_switch_ns(view) +
 				(d->jobs && d->chosen ? view->hold_cost_ns : 0);
 	d->cuts++;

@@ -31,13 +31,13 @@ enum {
 /* clang-format off */
 #define GP_DEADLINE_PARAMS \
 	[GP_DEADLINE_RESERVE] = \
-		{"reserve", "permille", "for tasks without a promise", 20, 5, 500}, \
+		{"reserve", "permille", "part of tasks without promise", 20, 5, 500}, \
 	[GP_DEADLINE_RESERVE_EVERY] = \
 		{"reserve_every", "ms", "period of the reserve", 1000, 10, 5000}, \
 	[GP_DEADLINE_QUANTUM] = \
 		{"quantum", "ms", "turn of tasks without a promise", 100, 10, 10000}, \
 	[GP_DEADLINE_JITTER] = \
-		{"jitter", "us", "longest delay of seeing a request", 100, 0, 100000}, \
+		{"jitter", "us", "longest delay in seeing a request", 100, 0, 100000}, \
 	[GP_DEADLINE_POLL] = \
 		{"poll", "us", "tick interval without events", 1000, 100, 100000}
 /* clang-format on */
@@ -57,9 +57,9 @@ struct gp_asked {
 	uint64_t deadline_ns; /* the shortest of its members; 0 = no deadline */
 	uint64_t within_ns;   /* time limit of a job: the deadline, or less to avoid starvation */
 	uint64_t budget_ns;   /* the sum of all members; 0 = not declared */
-	uint64_t jitter_ns;   /* its requests may be seen this late, so they are due earlier */
+	uint64_t jitter_ns;   /* requests may be seen this late, so their jobs are due earlier */
 	uint64_t change_ns;   /* the cost of one handover; see gp_change_cost_ns */
-	uint64_t late_ns;     /* longest delay until begin or end of a job is seen */
+	uint64_t late_ns;     /* longest delay until the policy sees that a job begins or ends */
 	uint64_t need_ns;     /* the budget, and the switches among its own members */
 };
 
@@ -70,7 +70,7 @@ struct gp_asked {
  */
 struct gp_deadline_entity {
 	struct gp_entity
-		entity; /* must be first; for gp_rotate it is idle while its job competes */
+		entity; /* must be first; marked idle for gp_rotate while its job competes */
 
 	/* Filled in anew at each decision. */
 	bool busy;      /* not known to be idle now, and not held by a user */
@@ -79,13 +79,13 @@ struct gp_deadline_entity {
 	bool marked;    /* all members send request marks */
 	bool run_known; /* run time is measured and up to date */
 
-	/* Kept by each member: its entity has a promise. If the first task of a gang leaves, the
-	 * rest of the gang must not come after entities that were refused. */
+	/* Kept by each member: its entity has a promise. So, if the first task of a gang leaves,
+	 * the other members are tested before entities that were refused. */
 	bool in_promise;
 
 	/* The promise. */
 	bool promised;
-	bool had_promise; /* it had one before it changed its attributes; admitted before others */
+	bool had_promise; /* it had a promise until its attributes changed; it is tested first */
 	bool overran;     /* its job used more than its budget, and waits behind all promises */
 	struct gp_asked asks, asked; /* current values, and those at the last admission */
 	uint64_t period_ns;          /* shortest distance of its jobs */
@@ -110,9 +110,10 @@ struct gp_deadline_device {
 	uint64_t last_ns;            /* time of the last decision; 0 = none yet */
 	uint64_t chosen;             /* id of the first task of the entity that has the device */
 	bool background_chosen;      /* the background has the device */
-	uint64_t before; /* the same for the entity before, which may still be running */
+	/* The two members above before the last handover. That entity may still be running. */
+	uint64_t before;
 	bool background_before;
-	bool crowded;       /* an entity waits, or has waited since there were last no jobs */
+	bool crowded;       /* an entity has waited since the last tick without jobs */
 	bool request_marks; /* at least one entity with a promise sends request marks */
 	uint64_t cuts;      /* number of times that a job may have been interrupted */
 	bool jobs;          /* at least one job competes for the device */
@@ -131,7 +132,7 @@ struct gp_deadline_device {
 
 struct gp_deadline_rules {
 	/*
-	 * Chooses the job that goes first: an index in the view, or view->n for the reserve.
+	 * Returns the job that goes first: an index in the view, or view->n for the reserve.
 	 * `current` is the job that has the device and is not finished, or UINT32_MAX. Sets
 	 * plan->next_ns if the answer changes with time alone.
 	 */
@@ -161,8 +162,8 @@ static inline const struct gp_job *gp_job_of(const struct gp_view *view, uint32_
 	return e->promised && !e->overran && e->job.waits ? &e->job : NULL;
 }
 
-/* Asks for a tick in `in_ns`, but not at once: the release that the tick waits for may still be
- * under way. */
+/* Asks for a tick in `in_ns`, and in 10 us at the earliest, because the release that the tick waits
+ * for may still be under way. */
 static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
 {
 	const uint64_t soon_ns = GP_MS / 100;
@@ -171,20 +172,21 @@ static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uin
 }
 
 /*
- * The job that is due first; among equals `current`, then the oldest. UINT32_MAX = there is no job.
+ * Returns the job that is due first. Among equals, `current` comes first, then the oldest task.
+ * UINT32_MAX = there is no job.
  */
 uint32_t gp_earliest_due(const struct gp_view *view, uint32_t current);
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		       struct gp_plan *plan);
 
-/* A task left: its time may be promised to others, so admission is repeated. */
+/* Requests a new admission when a task leaves, because its time can be promised to other tasks. */
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
 			  void *task_state);
 
 /* Defined in admission.c. */
 
-/* Fills in what each entity asks for, and withdraws the promise of an entity that changed it. */
+/* Fills in what each entity asks for. Withdraws its promise if that has changed. */
 void gp_admission_gather(const struct gp_view *view);
 
 /* Gives promises as far as they can be kept, the oldest task first. Withdraws none. */
@@ -210,8 +212,8 @@ bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *
 
 /* Used by several of these files. */
 
-/* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not
- * handovers. */
+/* The shortest distance of the reserve's jobs. It is so long that at least half of the reserve is
+ * run time, not handovers. */
 static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view)
 {
 	return 4 * gp_change_cost_ns(view) * 1000 / gp_param(view, GP_DEADLINE_RESERVE) + 1;
@@ -222,7 +224,7 @@ static inline bool gp_is_background(const struct gp_view *view, uint32_t i)
 	return gp_deadline_entity(view, i)->busy && !gp_job_of(view, i);
 }
 
-/* Longest delay until the begin or end of a job is seen. */
+/* Longest delay until the policy sees that a job begins or ends. */
 static inline uint64_t gp_late_ns(const struct gp_view *view)
 {
 	uint64_t poll_ns = gp_param(view, GP_DEADLINE_POLL) * 1000;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission test: which deadlines can be promised. It is the processor demand criterion (Baruah,
- * Rosier and Howell 1990) including all costs of switching. It is evaluated from above, as Zhang
- * and Burns (2009) do. It counts the worst behaviour of the policy, as follows.
+ * Rosier and Howell 1990) including all costs of switching. It is evaluated from long intervals to
+ * short ones, as Zhang and Burns (2009) do. It assumes the worst behaviour of the policy, as
+ * follows.
  *
  * Let a job be late at time d. Let t0 be the begin of the interval before d in which there was
  * always a job due by d. Let L = d - t0. Within L the device must do
@@ -28,9 +29,9 @@
  *
  * The second release counts if turns cost more: then the other job is held first. Requests with
  * gaps give the device away at each gap, so with request marks the whole hold may be lost. A job
- * causes one of the two cases, never both. An entity that has finished is held when the next one is
- * released. A job that ends before that call does has to wait for it, so a shorter job counts as
- * long as a hold.
+ * causes one of the two cases, never both. An entity that has finished is held when the next entity
+ * is released. A job that ends before this call returns must wait for the call. So a job that is
+ * shorter than a hold counts as long as a hold.
  *
  * once: A hold and a release may be under way at t0, for a job that is due after d. Then the first
  * job due by d needs a release and a hold itself. Jobs that come before the first hold is in force
@@ -40,15 +41,15 @@
  *     once = 2 * (hold + release) + 1 1/2 switches
  *
  * The reserve is a job of its own. Its jobs are at least gp_reserve_apart_ns apart, so none of it
- * is due by d if L is less than that. It pays for its own handovers. Jobs that interrupt it pay as
- * they do for another job.
+ * is due by d if L is less than that. The reserve pays for its own handovers. A job that interrupts
+ * it pays the same cost as for interrupting another job.
  *
  * If all tasks run at once (AMD), each call is a switch that stops all of them. Holding idle
  * entities would need one more call. There a job costs two calls: one hold and one release. One
  * handover is under way at t0. Each entity may have one job that is not due by d and disturbs until
  * it is seen and held.
  *
- * The begin and the end of a job may be seen late; that costs the job twice this delay.
+ * The policy may see the begin and the end of a job late. This costs the job twice the delay.
  *
  * docs/deadlines.md says how tight this test is, compared with the failures that really occur.
  */
@@ -163,7 +164,7 @@ static uint64_t jobs_due(const struct gp_deadline_entity *e, uint64_t in_ns)
 	return (in_ns + 2 * jitter(e) - within_ns(e)) / e->period_ns + 1;
 }
 
-/* For how much of `in_ns` the first job that is not due can be there. */
+/* The part of `in_ns` for which the first job that is not due in `in_ns` can be present. */
 static uint64_t is_there_ns(const struct gp_deadline_entity *e, uint64_t in_ns)
 {
 	uint64_t before_ns = jobs_due(e, in_ns) * e->period_ns;
@@ -241,9 +242,10 @@ static bool sum_up(struct demand *d, uint64_t whole)
 }
 
 /*
- * Evaluates from above. Demand never falls with time, so every time between t and demand(t) has
- * room. Each step removes a part of the remaining time, so there are few steps. If very many
- * entities ask for all of the device, MOST_WORK limits the steps, and the last ones are refused.
+ * Evaluates long intervals first. A longer interval never has less demand. So if demand(t) is at
+ * most t, all intervals between demand(t) and t suffice, too, and the next t is demand(t). There
+ * are few such steps. If very many entities ask for all of the device, MOST_WORK limits the steps,
+ * and the last entities are refused.
  */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_deadline_rules *rules,
 		    const struct gp_deadline_entity *candidate)

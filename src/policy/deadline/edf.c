@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf: the request that is due first has the device, the others are held. A deadline is promised
- * only if it can be kept (demand.c). A task with a refused deadline runs with the tasks that have
- * none.
+ * edf: the task whose request is due first has the device; all other tasks are held. A deadline is
+ * promised only if it can be kept (demand.c). A task with a refused deadline is treated like a task
+ * without a deadline.
  *
  * Good for requests with a known GPU time and a time limit: control loops, frames, speech. The
  * order of two requests never changes while both wait, so there are as few switches as possible.

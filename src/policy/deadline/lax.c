@@ -14,12 +14,12 @@
  * by j's deadline, and so is the rest of j. All of it fits into j's laxity, which is no more than
  * e's. So e can wait.
  *
- * A request with a budget of at most the hysteresis never overtakes one that is due earlier.
- * Another request does so at most once for each time that the hysteresis fits into its budget; each
- * time causes two more handovers. The request that loses the device runs on until it is held, even
- * if it is due later. So each of these is charged as a whole handover (demand.c). With handovers of
- * 1 % and budgets of 0.8 in total, 12 tasks can be admitted, compared with 18 under `edf`: three of
- * them can have a budget of more than a quarter of their deadline.
+ * A request with a budget of at most the hysteresis never overtakes a request that is due earlier.
+ * A request with a larger budget overtakes at most as often as the hysteresis fits into its budget.
+ * Each time causes two more handovers. The request that loses the device runs on until it is held,
+ * even if it is due later. So each of these is charged as a whole handover (demand.c). With
+ * handovers of 1 % and budgets of 0.8 in total, 12 tasks can be admitted, compared with 18 under
+ * `edf`: three of them can have a budget of more than a quarter of their deadline.
  *
  * Good if some requests are long compared with their deadlines and should start early, because
  * their budgets are estimates. Bad if switching is expensive: `edf` keeps the same promises with
@@ -32,7 +32,7 @@ enum { HYSTERESIS = GP_DEADLINE_SHARED_PARAMS };
 /* clang-format off */
 static const struct gp_param lax_params[] = {
 	GP_DEADLINE_PARAMS,
-	[HYSTERESIS] = {"hysteresis", "permille", "lead in laxity to overtake", 250, 50, 1000},
+	[HYSTERESIS] = {"hysteresis", "permille", "laxity lead needed to overtake", 250, 50, 1000},
 };
 /* clang-format on */
 
@@ -47,7 +47,7 @@ static int64_t laxity_ns(const struct gp_view *view, const struct gp_job *job)
 	return (int64_t)(job->due_ns - view->now_ns - job->left_ns);
 }
 
-/* How much longer `job` must wait before it takes the device from `from`; 0 = it does now. */
+/* How much longer `job` must wait before it takes the device from `from`; 0 = it takes it now. */
 static int64_t until_it_overtakes_ns(const struct gp_view *view, const struct gp_job *job,
 				     const struct gp_job *from)
 {

@@ -2,7 +2,7 @@
 /*
  * mlfq: feedback levels, for tasks without a description. A task starts at the top level. It sinks
  * if it works for long without a pause, and rises if its stretches of work are short. The top level
- * goes before the others.
+ * goes before the lower levels.
  *
  * If activity is known at once, a stretch of work lasts from one pause to the next. It may take up
  * to `short` at the top level, and ten times that at the middle level. If activity is known late,
@@ -15,8 +15,8 @@
  * top level works, and get aging windows.
  *
  * Good for a GPU that users share without describing their work. Bad for services with long
- * requests, or with more than an equal part of the work: they are taken for jobs. `priority`
- * answers sooner, but needs classes.
+ * requests, or with more than an equal part of the work: such a service sinks like a job. Under
+ * `priority` requests are answered sooner, but it needs classes.
  */
 #include "policy/mlfq/mlfq.h"
 
@@ -24,16 +24,16 @@
  * Whether entities below the top are held and take turns. Used if activity is known late.
  *
  * Turns save switches and shorten the response time of the top level. But an entity that pauses in
- * its turn leaves the device idle while others have work, and that is seen too late. So turns are
- * tried, and given up if the device was less busy than it should be. After each failure they are
- * tried less often.
+ * its turn leaves the device idle while other entities have work, and the policy sees the pause too
+ * late. So turns are tried, and given up if the device was less busy than it should be. After each
+ * failure they are tried less often.
  */
 
 /* In thousandths of the time. */
 #define STAYS_BUSY   930u /* turns are useful if the device is at least this busy */
 #define TOP_COSTS    130u /* subtracted if the top level works: its cost is not measured */
 #define CLEARLY_IDLE 650u /* turns are given up at once below this */
-#define GAIN         30u  /* turns are useful if they add this much: they save switches */
+#define GAIN         30u  /* turns are useful if the device is busier by this than without them */
 #define FULL         850u /* without turns the hardware is hardly ever busier */
 
 #define SURE         4u              /* windows until turns are judged */
@@ -218,7 +218,7 @@ static bool knows_wait(const struct gp_view *view, const struct gp_entity *e)
 	return e->waited_known && e->waited_ns <= view->now_ns;
 }
 
-/* An entity that was released in a gap which others filled has not run. */
+/* An entity that was released in a gap has not run if other entities filled the gap. */
 static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool waits)
 {
 	if (knows_wait(view, &t->entity))
@@ -228,9 +228,9 @@ static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool wa
 }
 
 /*
- * When the next aging window is due: the top level has worked for a while, or an entity below has
- * waited longer than turns explain. The gaps of the top level may be too short for it, and other
- * entities may fill them.
+ * Returns when the next aging window is due: the top level has worked for a while, or an entity
+ * below has waited longer than turns explain. The gaps of the top level may be too short for that
+ * entity, or other entities may fill them.
  */
 static uint64_t aging_due_at(const struct gp_view *view, uint32_t below)
 {
@@ -287,9 +287,9 @@ static uint32_t long_slice(const struct gp_view *view)
 
 /*
  * With slices the hardware arbitrates. Slices do not change at each pause, because setting one is a
- * call to the driver. If several entities below the top are released, they keep the default slice:
- * two short slices would waste the GPU on switching. Without entities at the top, long slices waste
- * less.
+ * call to the driver. If several entities below the top are released, they keep the default slice,
+ * because two short slices would waste the GPU on switching. Without entities at the top they get
+ * long slices, which waste less.
  */
 static void plan_slices(const struct gp_view *view, const struct gp_mlfq_counts *c, bool rotates,
 			struct gp_plan *plan)

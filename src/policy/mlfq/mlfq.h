@@ -29,7 +29,7 @@ struct gp_mlfq_device {
 	uint64_t window_run_ns; /* run time of all entities in it */
 	uint32_t released_busy; /* how busy the device was without turns, in thousandths */
 	uint64_t given_up_ns;   /* when turns were given up */
-	uint64_t wait_ns;       /* how long they are not tried again; 0 = turns are useful */
+	uint64_t wait_ns;       /* how long after that turns are not tried; 0 = turns are useful */
 };
 
 /* Stored in the blob of the entity's first task; run_ns and run_known are used in every blob. */
@@ -62,7 +62,7 @@ struct gp_mlfq_counts {
 	uint32_t below_only; /* index of the last entity of `below`; the only one if below == 1 */
 };
 
-/* Run times are old when they are reported, so they are measured for at least this time. */
+/* The shortest time over which run times are measured, because a reported run time is old. */
 static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 {
 	uint64_t window_ns = 4 * view->sample_period_ns;

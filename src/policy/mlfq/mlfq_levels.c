@@ -22,7 +22,7 @@ static void note_member(const struct gp_view *view, uint32_t i)
 		!((t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0);
 	if (!(t->known & GP_KNOWN_RUN)) {
 		e->runs_known &=
-			own->run_known; /* one tick without it is harmless: run time only grows */
+			own->run_known; /* one missing value is harmless: run time only grows */
 		return;
 	}
 	if (own->run_known && t->run_ns > own->run_ns)
@@ -122,11 +122,12 @@ static struct parts survey_parts(const struct gp_view *view)
 
 /*
  * An entity sinks if its part is nearly the largest. It does not sink if the device has much time
- * left, because no other entity would benefit. An entity that had a small part may have a large one
- * once: it works off requests that came while it waited.
+ * left, because no other entity would benefit. An entity that had a small part may have a large
+ * part once without sinking: it may be working off requests that came while it waited.
  *
- * It rises if its part is clearly smaller. It does not rise while the entity with the largest part
- * is at the top: its part may be small only because that one goes before it.
+ * An entity rises if its part is clearly smaller than the largest. It does not rise while the
+ * entity with the largest part is at the top, because that entity goes first and may be the reason
+ * for the small part.
  */
 static void judge(struct gp_mlfq_task *e, const struct parts *p, uint64_t small)
 {
@@ -153,8 +154,8 @@ static bool has_turns(const struct gp_view *view, const struct gp_mlfq_task *e)
 /*
  * Run times are old when they are reported. So the part is computed only after the entity was
  * released for several times that delay. An entity that takes turns needs longer, because the run
- * time at the end of its turn is reported in the next one's turn. Requests come at random: for an
- * entity with a small part the earlier value has more weight.
+ * time at the end of its turn is reported in the turn of the next entity. Requests come at random.
+ * So for an entity with a small part the earlier value has more weight.
  */
 static bool take_part(const struct gp_view *view, struct gp_mlfq_task *e, uint64_t passed_ns)
 {
@@ -178,8 +179,8 @@ static bool take_part(const struct gp_view *view, struct gp_mlfq_task *e, uint64
 	return e->judged;
 }
 
-/* Until its own part is known again, each entity that takes turns has their average part. Entities
- * at the top must be compared with the parts of the others in the same time. */
+/* Gives each entity that takes turns the average part of these entities, until its own part is
+ * known again. Entities at the top must be compared with parts from the same time. */
 static void share_turns(const struct gp_view *view, uint64_t passed_ns)
 {
 	struct gp_mlfq_device *d = view->state->device;

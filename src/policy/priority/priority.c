@@ -10,9 +10,9 @@
  * seen active.
  *
  * Good for inference beside training. Bad if latency-critical work never pauses: best-effort tasks
- * then run only in aging windows, a few percent of the time at most. Bad also if it pauses all the
- * time for less than a switch takes: each gap gives the GPU away, and a switch is needed to get it
- * back.
+ * then run only in aging windows, a few percent of the time at most. Bad also if latency-critical
+ * work has many pauses shorter than a switch: each pause gives the GPU away, and a switch is needed
+ * to get it back.
  */
 #include "policy/priority/priority.h"
 
@@ -41,7 +41,7 @@ static bool in_aging_window(const struct gp_view *view, struct gp_priority_task 
 {
 	uint64_t due_ns;
 
-	/* A task that was released in a gap which other tasks filled has not run. */
+	/* A task that was released in a gap has not run if other tasks filled the gap. */
 	if (p->entity.waited_known && p->entity.waited_ns <= view->now_ns)
 		p->ran_ns = view->now_ns - p->entity.waited_ns;
 	else if (!p->entity.policy_held)

@@ -10,16 +10,17 @@
 struct released {
 	uint32_t runnable; /* active, or of unknown activity */
 	uint32_t all;
-	uint32_t task;      /* index of the last runnable one; the only one if runnable == 1 */
-	uint32_t idle_task; /* index of the last one; the only one if all == 1 */
-	uint32_t be;        /* best-effort tasks among the runnable; the others are unmanaged */
+	uint32_t task;      /* index of the last runnable task; the only one if runnable == 1 */
+	uint32_t idle_task; /* index of the last task; the only one if all == 1 */
+	uint32_t be;        /* best-effort tasks in `runnable`; all others are unmanaged */
 	bool idle_be;       /* a released best-effort task makes no progress */
 	bool starving;      /* a best-effort entity is starving */
-	bool blind;         /* the run time of at least one was never known */
+	bool blind;         /* the run time of a best-effort task was never known */
 };
 
 /*
- * By how much the run time has grown, and in which time. False: it has not grown, or is not known.
+ * Returns by how much the run time has grown, and in which time. False: the run time has not grown
+ * or is not known.
  */
 static bool take_growth(const struct gp_view *view, const struct gp_task_view *t,
 			struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
@@ -41,8 +42,8 @@ static bool take_growth(const struct gp_view *view, const struct gp_task_view *t
  * as its state is restored. Measured on an H200, such a task finishes nothing; in the model it runs
  * for up to 9 % of the time. Therefore:
  *
- *   - best-effort work as a whole had the device after 1 ms, or 1/128 of the time;
- *   - an entity makes progress with 20 ms, or 1/8 of the time.
+ *   - best-effort work as a whole had the device if a task ran for 1 ms, or 1/128 of the time;
+ *   - an entity makes progress if a task of it ran for 20 ms, or 1/8 of the time.
  */
 static void note_run(const struct gp_view *view, uint32_t i)
 {
@@ -77,7 +78,8 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
 }
 
-/* The task has been released long enough for a sample to show a run time, and none was seen. */
+/* Whether the task has been released long enough for a sample to show run time, but no sample
+ * did. */
 static bool gets_nothing(const struct gp_view *view, uint32_t i)
 {
 	const struct gp_priority_task *p = gp_policy_task(view, i);
@@ -140,8 +142,9 @@ static bool is_due(const struct gp_view *view, const struct released *r, struct 
 
 	if (r->idle_be)
 		due_ns = from_ns + after_ns + view->sample_period_ns; /* a sample may be this old */
-	/* Seldom, because the run time may just not have been observed. But each entity must be
-	 * reached before the starvation limit. */
+	/* If run time is unknown or a task starves, windows are rare (age_blind), because the run
+	 * time may only not have been observed. But each entity must get its window before the
+	 * starvation limit. */
 	if (r->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.entities + 1))
 		blind_ns = view->starve_limit_ns / 4 / (d->rotation.entities + 1);
 	if (blind_ns < after_ns)
@@ -211,9 +214,9 @@ static bool rotate_best_effort(const struct gp_view *view, uint32_t user_held, u
 {
 	struct gp_priority_device *d = view->state->device;
 	/*
-	 * The activity of a new process is not known yet, and it would keep the tiny slice from all
-	 * others. With latency-critical tasks it waits for its turn; without them the hardware
-	 * shares until its activity is known.
+	 * A new process, whose activity is not known yet, would keep the tiny slice from all other
+	 * tasks. If there are latency-critical tasks, the new process waits for its turn. If not,
+	 * the hardware shares until its activity is known.
 	 */
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
@@ -254,8 +257,8 @@ static uint64_t last_progress(const struct gp_priority_task *p)
 	return p->progress_ns > p->aging_turn_ns ? p->progress_ns : p->aging_turn_ns;
 }
 
-/* Gives the turn in an aging window to the entity with the oldest progress. If it were left to
- * chance, the same entity might have the turn each time. */
+/* Gives the turn in an aging window to the entity with the oldest progress. Otherwise the same
+ * entity might have the turn in each window by chance. */
 static void give_longest_waiting_turn(const struct gp_view *view, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = view->state->device;

@@ -23,11 +23,11 @@
  * force. The next action is requested earlier by the time that it takes.
  *
  * If it is known at every moment whether a latency-critical task has work, a window stays open
- * until one has, and best-effort work is held until none has.
+ * until such a task has work. Best-effort work is then held until no such task has work.
  */
 
-/* Whether the requested hold or release has taken effect. If that cannot be seen, the usual time is
- * assumed. */
+/* Whether the requested hold or release has taken effect. If the device does not show it, the usual
+ * time of a hold or release is assumed. */
 static bool is_in_force(const struct gp_view *view)
 {
 	const struct gp_qos_device *d = view->state->device;
@@ -52,7 +52,7 @@ static uint64_t linger_of(const struct gp_view *view, const struct gp_qos_counts
 	return counts->marked ? 0 : linger_ns(view);
 }
 
-/* When to request the end of the current phase. UINT64_MAX = not before there is work. */
+/* When to request the end of the current phase. UINT64_MAX = not before an lc task has work. */
 static uint64_t end_of_phase(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = view->state->device;
@@ -84,7 +84,8 @@ static void move_on(const struct gp_view *view, const struct gp_qos_counts *coun
 	note_work(view, d, counts->wants, counts->since_ns, linger_of(view, counts));
 	if (!d->in_force) {
 		if (!is_in_force(view))
-			return; /* the engine ticks again when it is, and repeats lost actions */
+			return; /* the engine ticks when the action takes effect, and repeats it if
+				   lost */
 		d->in_force = true;
 		d->phase_ns = view->now_ns;
 	}
@@ -100,7 +101,7 @@ static void move_on(const struct gp_view *view, const struct gp_qos_counts *coun
 	d->period.cuts += !d->shut && d->waiting_ns;
 }
 
-/* Whole milliseconds, longer than a window, and so never tiny. */
+/* The slice in a window: whole milliseconds, longer than the window, and therefore never tiny. */
 static uint32_t window_slice(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	return gp_slice_near(view, (d->set.open_ns / GP_MS + 1) * 1000);
@@ -134,7 +135,7 @@ static void apply_windows(const struct gp_view *view, const struct gp_qos_counts
 static const struct gp_param qos_params[] = {
 	GP_PRIORITY_PARAM_TABLE,
 	[GP_QOS_GAP]    = {"gap", "us", "host time between two requests", 30, 0, 10000},
-	[GP_QOS_KEEP]   = {"keep", "ms", "shortest time between mode changes", 2000, 100, 60000},
+	[GP_QOS_KEEP]   = {"keep", "ms", "time before mode or refusal changes", 2000, 100, 60000},
 	[GP_QOS_FLOOR]  = {"floor", "permille", "minimum for be work in windows", 50, 10, 900},
 	[GP_QOS_WINDOW] = {"window", "ms", "longest window for be work", 10, 1, 1000},
 };
@@ -158,7 +159,7 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 		c->since_ns = t->active_since_ns;
 }
 
-/* Called after `priority` has made its plan: tasks that are held there are not counted. */
+/* Called after `priority` has made its plan. Tasks that this plan holds are not counted. */
 static struct gp_qos_counts gather_counts(const struct gp_view *view, const struct gp_plan *plan)
 {
 	struct gp_qos_counts c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
@@ -192,8 +193,8 @@ static bool can_have_windows(const struct gp_view *view, const struct gp_qos_cou
 	       !counts->unmanaged && counts->held + counts->be <= view->max_held;
 }
 
-/* Aging is for starving entities. In windows every entity makes progress, so aging windows beside
- * requests are used only if one is starving all the same. */
+/* Aging windows are for starving entities. With windows for best-effort work every entity makes
+ * progress. So aging windows are used only if an entity is starving in spite of that. */
 static bool any_starving(const struct gp_view *view)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -276,7 +277,7 @@ static int qos_decide(const struct gp_view *view, struct gp_plan *plan)
 	return 0;
 }
 
-/* Run time before this moment does not count. */
+/* Run time before the task came does not count. */
 static void qos_task_in(const struct gp_policy_state *state, const struct gp_task_view *task,
 			void *task_state)
 {

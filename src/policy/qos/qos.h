@@ -37,7 +37,7 @@ struct gp_qos_counts {
 	bool seen_at_once;   /* at every moment it is known whether an lc task has work */
 	bool marked;         /* all lc tasks send request marks */
 	bool wants;          /* an lc task has work */
-	uint64_t since_ns;   /* since then; UINT64_MAX = not known */
+	uint64_t since_ns;   /* since when an lc task has work; UINT64_MAX = not known */
 	uint64_t target_ns;  /* the shortest of the lc tasks; 0 = none */
 	uint64_t budget_ns;  /* the longest GPU time of a request; 0 = not declared */
 	uint64_t share_ppm;  /* guaranteed to the tasks of `be` together */
@@ -77,18 +77,18 @@ struct gp_qos_device {
 	struct gp_qos_sum load;   /* of the service, over periods that show its demand */
 	struct gp_qos_sum be_sum; /* of best-effort work, since the mode was chosen */
 	uint64_t doubt_ppm;       /* relative uncertainty of lc_ppm */
-	uint64_t full_ns;         /* its run time in consecutive periods without a pause */
-	bool full;                /* that cannot be chance: the backlog grows without end */
+	uint64_t full_ns;         /* the service's run time in periods without a pause in a row */
+	bool full;                /* full_ns is too long for chance: the backlog grows for ever */
 	uint64_t request_ns;      /* GPU time of a request; 0 = not known */
-	uint64_t between_ns;      /* switch from one service to another; 0 = there is only one */
+	uint64_t between_ns;      /* time of a switch between services; 0 = only one service */
 	bool counts_idle;         /* measured run time includes idle time of a task that is alone */
-	bool probed;              /* this was checked once */
+	bool probed;              /* counts_idle was checked once */
 
 	/* The choice of the mode. */
 	bool windows;        /* windows, not slices */
 	uint64_t chosen_ns;  /* time of the choice; 0 = none yet */
 	uint64_t retry_ns;   /* no windows before this time, because they did not help */
-	uint64_t backoff_ns; /* how long windows are not tried after the next failure */
+	uint64_t backoff_ns; /* how long windows were not tried after the last failure */
 	uint64_t be_before_ppm,
 		lc_before_ppm; /* of best-effort work and of the service before the choice */
 	bool refuses;          /* neither mode keeps the target */
@@ -99,11 +99,11 @@ struct gp_qos_device {
 	 * are used. */
 	bool seen_at_once; /* as in the counts of the last tick */
 	bool shut;
-	bool in_force; /* the hold or release for it has taken effect */
-	uint64_t asked_ns;
-	uint64_t phase_ns;   /* when it took effect */
+	bool in_force;       /* the hold (shut) or release (open) has taken effect */
+	uint64_t asked_ns;   /* when the hold or release was requested */
+	uint64_t phase_ns;   /* when the hold or release took effect */
 	uint64_t waiting_ns; /* since when an lc task has work, ignoring short gaps; 0 = none */
-	uint64_t idle_ns;    /* since when no lc task has work; 0 = one has */
+	uint64_t idle_ns;    /* since when no lc task has work; 0 = an lc task has work */
 
 	/* Without slices: how long there was work, and whether it is useful to delay a hold. */
 	struct {
@@ -112,12 +112,12 @@ struct gp_qos_device {
 		uint64_t ran_ns; /* run time of the work, as if it had the device alone */
 		uint64_t idle_ns;
 		bool wanted;    /* at the last tick an lc task had work */
-		bool uncounted; /* that work must be timed, because its requests are not counted */
+		bool uncounted; /* work is timed, because its requests are not counted */
 		bool alone;     /* the other tasks were held */
 	} busy;
 	uint32_t sharers;   /* tasks that run beside requests if none is held */
 	bool waits;         /* a hold for the current request is delayed */
-	uint32_t useless;   /* of 256 delays, how many ended with the hold all the same */
+	uint32_t useless;   /* of 256 delays, the number that did not avoid the hold */
 	uint32_t undelayed; /* consecutive requests without a delay */
 };
 
@@ -146,16 +146,17 @@ static inline uint64_t gap_ns(const struct gp_view *view)
 
 /*
  * How long after its last request a service without request marks is taken to have no more
- * requests. This is several gaps, although few gaps are twice as long as others. A backlog of ten
- * requests that is taken for ended makes ten requests wait for another window, and only one in a
- * hundred may be late.
+ * requests. This is several gaps, although few gaps are twice as long as others. If a backlog of
+ * ten requests is wrongly taken for ended, ten requests wait for another window. But only one
+ * request in a hundred may be late.
  */
 static inline uint64_t linger_ns(const struct gp_view *view)
 {
 	return 4 * gap_ns(view);
 }
 
-/* A request, the host's time until the next one is there, and the switch to another service. */
+/* Time of one request: its GPU time, the host's time until the next request comes, and the switch
+ * to another service. */
 static inline uint64_t each_request(const struct gp_view *view)
 {
 	const struct gp_qos_device *d = view->state->device;
@@ -189,9 +190,9 @@ bool gp_qos_account(const struct gp_view *view);
 void gp_qos_begin_period(const struct gp_view *view, struct gp_qos_device *d);
 
 /*
- * The time that 99 of 100 requests do not exceed when they wait for other requests, beyond the
- * `setup_ns` that every first request waits. Requests take `each_ns` and keep the device busy for
- * `load_ppm` of the time.
+ * How long 99 of 100 requests wait for other requests at most, in ns. Not included is `setup_ns`,
+ * for which a request waits first if it finds no other request. Requests take `each_ns` and keep
+ * the device busy for `load_ppm` of the time.
  */
 uint64_t gp_qos_wait_for_others(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns);
 
@@ -207,8 +208,8 @@ void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns);
  * d->full when that cannot be chance any more. */
 void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns);
 
-/* Refuses a target that is certainly `missed`, and accepts one that is certainly `kept`, if that
- * has been so for `keep`. */
+/* Refuses the target if `missed` (it is certainly missed), and accepts it again if `kept` (it is
+ * certainly kept). The verdict changes only after the new one has stood for GP_QOS_KEEP ms. */
 void gp_qos_judge(const struct gp_view *view, bool kept, bool missed);
 
 /* Bounds of the load, which is not known exactly. */
@@ -234,8 +235,8 @@ uint64_t gp_qos_late_by_slices(const struct gp_view *view, uint64_t lc_ppm);
 /* Called at the end of a period: chooses slices or windows. */
 void gp_qos_choose(const struct gp_view *view, const struct gp_qos_counts *counts);
 
-/* Records since when there is work, or none. A service that paused for less than `linger_ns` still
- * has a backlog, and its first request has waited all the time. */
+/* Records since when lc tasks have work, or have none. If a service paused for less than
+ * `linger_ns`, the backlog from before the pause still counts, and so does its waiting time. */
 static inline void note_work(const struct gp_view *view, struct gp_qos_device *d, bool wants,
 			     uint64_t since_ns, uint64_t linger_ns)
 {
@@ -251,8 +252,8 @@ static inline void note_work(const struct gp_view *view, struct gp_qos_device *d
 		d->waiting_ns = 0;
 }
 
-/* Without slices: decides for each latency-critical entity whether others are held for it now. To
- * be called after gp_entities_gather and before `priority` makes its plan. */
+/* Without slices: decides for each latency-critical entity whether other entities are held for it
+ * now. To be called after gp_entities_gather and before `priority` makes its plan. */
 void gp_qos_wait(const struct gp_view *view, struct gp_plan *plan);
 
 /* To be called after gp_qos_account. Bars entities that have used the time of their ceiling, and

@@ -3,10 +3,10 @@
  * The choice between slices and windows, and the refusal of targets.
  *
  * Both modes are estimated from measured run times (qos_plan.c), for the lowest and the highest
- * possible load (qos_load.c). A mode that certainly keeps the target comes before one that may not.
- * If both do, the mode that leaves more to best-effort work is taken. If neither does, the mode
- * that answers sooner is taken, and the target is refused. As long as the estimate is uncertain,
- * nothing changes.
+ * possible load (qos_load.c). A mode that certainly keeps the target comes before a mode that may
+ * miss it. If both keep it, the mode that leaves more to best-effort work is taken. If neither
+ * keeps it, the mode that answers sooner is taken, and the target is refused. As long as the
+ * estimate is uncertain, nothing changes.
  */
 #include "policy/qos/qos.h"
 
@@ -19,7 +19,8 @@
 
 /* The estimates for the measured load, and for the lowest and the highest possible load. */
 struct estimates {
-	uint64_t left_ppm; /* with slices: left to best-effort work; and the response times */
+	/* With slices: the part left to best-effort work, and the response times. */
+	uint64_t left_ppm;
 	uint64_t late_ns, late_least_ns, late_most_ns;
 	struct gp_qos_windows windows, light, heavy;
 	bool usable; /* enough is known about the requests to use windows */
@@ -56,8 +57,9 @@ static struct estimates estimate(const struct gp_view *view, const struct gp_qos
 }
 
 /*
- * The service also ran in the gaps between its requests; see qos_load.c. The first time this is
- * checked at once; otherwise a service with spare time would get more and more time.
+ * Whether slices should be tried to measure the load again, because the service seems to have run
+ * in the gaps between its requests, too (see qos_load.c). The first such probe is made at once.
+ * Otherwise a service with spare time would get more and more time.
  */
 static bool wants_probe(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
@@ -70,8 +72,8 @@ static bool wants_probe(const struct gp_view *view, const struct gp_qos_counts *
 }
 
 /*
- * Windows that were chosen for best-effort work, not for a target, must leave more time to it or to
- * the service. If neither has more, there was no demand: the time that slices seemed to lose was
+ * Windows that were chosen for best-effort work, not for a target, must leave more time to
+ * best-effort work or to the service. If neither has more, the time that slices seemed to lose was
  * idle time. Windows are then not tried for a while, unless the load of the service rises. If
  * requests are not visible, the loss by slices is an estimate. Run times of an H200 include some
  * idle time; there windows took 16 points of 56 for a target that slices kept.

@@ -3,10 +3,10 @@
  * Run times, period by period; how busy the service is, and how certain that is. Run times are
  * updated at intervals (on NVIDIA every 20 or 170 ms), so a period ends with an update.
  *
- * If n requests come at random, the measured load
- * has a relative error of 1 / sqrt(n). A period has some hundred requests, or ten long ones. A
- * conclusion about one request in a hundred has several times that error. So periods are added up
- * while they are similar, and uncertain results are not used.
+ * If n requests come at random, the measured load has a relative error of 1 / sqrt(n). A period has
+ * some hundred requests, or ten long ones. A conclusion about one request in a hundred has several
+ * times that error. So periods are added up while they are similar, and uncertain results are not
+ * used.
  *
  * A service that uses all the time it can have may want more. Such periods are a lower bound of its
  * demand, and are not added up.
@@ -19,7 +19,7 @@
 #define REQUESTS_MOST   50000          /* number of requests after which older ones lose weight */
 #define DIFFERS         5              /* standard deviations from which the load has changed */
 #define DOUBT           2              /* standard deviations of uncertainty */
-#define BACKLOG_LONGEST 1000           /* requests; never reached in an hour at loads up to 0.95 */
+#define BACKLOG_LONGEST 1000           /* requests in a row; loads up to 0.95 reach less in 1 h */
 #define LONGEST_NS      (1000 * GP_MS) /* upper limit of a request's length */
 #define OVERLOAD_PPM    20000          /* part of best-effort work if services never pause */
 #define IDLE_LEAST      150000         /* part below which idle time is not counted as run time */
@@ -82,7 +82,7 @@ static bool fills_windows(const struct gp_view *view)
 	return ran_ns >= full_ns - full_ns / 32;
 }
 
-/* The service cannot keep up. That should end soon, so one sample is enough. */
+/* Whether the service cannot keep up. That should end soon, so one sample is enough evidence. */
 static bool is_urgent(const struct gp_view *view, uint64_t had_ns)
 {
 	const struct gp_qos_device *d = view->state->device;
@@ -111,7 +111,7 @@ bool gp_qos_account(const struct gp_view *view)
 			gp_qos_begin_period(view, d);
 		return false;
 	}
-	/* Held from the time that a hold is in force until a release is. */
+	/* Best-effort work is held from the time that a hold takes effect until a release does. */
 	if (d->windows && d->shut == d->in_force)
 		d->period.shut_ns += view->now_ns - d->period.seen_ns;
 	d->period.seen_ns = view->now_ns;
@@ -119,7 +119,7 @@ bool gp_qos_account(const struct gp_view *view)
 	had_ns = view->now_ns - d->period.from_ns;
 	if (fresh && is_urgent(view, had_ns))
 		return true;
-	/* No run time has grown for a long time: no task ran. */
+	/* After 4 periods without growth no task ran, and the period ends, too. */
 	return had_ns >= period_ns && (fresh || had_ns >= 4 * period_ns);
 }
 
@@ -147,7 +147,7 @@ static bool is_another_load(const struct gp_qos_device *d, uint64_t had_ns, uint
 {
 	uint64_t mean_ns = d->load.ran_ns / (d->load.had_ns / GP_MS + 1) * (had_ns / GP_MS);
 	uint64_t off_ns = ran_ns > mean_ns ? ran_ns - mean_ns : mean_ns - ran_ns;
-	/* Of this period, and of the sum that it is compared with. */
+	/* The standard deviation of this period plus that of the sum it is compared with. */
 	uint64_t spread_ns =
 		gp_qos_square_root((mean_ns + d->request_ns) * d->request_ns) +
 		gp_qos_square_root(mean_ns * d->request_ns) * mean_ns / (d->load.ran_ns + 1);
@@ -177,8 +177,8 @@ void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns)
 }
 
 /*
- * The device may count idle time of a service that is alone as run time. That becomes visible when
- * slices are tried again; then only measurements with slices are used.
+ * The device may count idle time of a service that is alone as run time. This shows when slices are
+ * tried again: the load is much lower. Then only measurements with slices are used.
  */
 static void check_idle_counted(struct gp_qos_device *d, uint64_t lc_ppm)
 {
@@ -195,8 +195,8 @@ void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns)
 	d->full = full && d->full_ns >= BACKLOG_LONGEST * d->request_ns;
 }
 
-/* If best-effort work has less than this, it ran in no pause of the service. Restoring its state
- * after an interruption counts as run time, too: a quarter of a switch, as measured. */
+/* If best-effort work has less than this part, it ran in no pause of the service. Restoring its
+ * state after an interruption counts as run time, too. Measured: a quarter of a switch. */
 static uint64_t least_in_pauses(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;

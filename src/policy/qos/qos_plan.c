@@ -4,16 +4,16 @@
  *
  * With a tiny slice every request causes two switches of length s. A service with requests of
  * length r that is busy for the part u of the time leaves to best-effort work
- *     1 - u - 2 s u / r.
- * That is little if r is short compared with s. It is nothing if requests come faster than one per
- * r + 2 s. Then the service itself cannot keep up, since it loses the GPU in every gap, too.
+ * 1 - u - 2 s u / r.
+ * This part is small if r is short compared with s. It is 0 if requests come faster than one per
+ * r + 2 s. Then the service itself cannot keep up, because it loses the GPU in every gap.
  *
  * In windows, requests share the switches. Best-effort work runs undisturbed for W, then it is held
  * for H. During H the service answers the collected requests one after the other, and keeps the GPU
  * in its gaps. The request that waits longest came when the window opened: it takes W + s + r, and
- * the time that it waits for other requests (below). So the target determines W. H follows
- * from u: the mean of the collected work, plus a margin for one request in a hundred. That leaves
- * about (W - s) / (W + H).
+ * the time that it waits for other requests (below). So the target determines W. H follows from u:
+ * the mean of the collected work, plus a margin for one request in a hundred. Best-effort work is
+ * left about (W - s) / (W + H).
  */
 #include "policy/qos/qos.h"
 
@@ -21,9 +21,9 @@
  * How long requests wait for each other: the time that one request in a hundred exceeds.
  *
  * Requests of length e come at random and keep the device busy for the part u of the time. A
- * request that finds no other one waits for B first (the end of a window, or a hold). That is a
- * queue with a setup time. A request waits as long as without setup (M/D/1), plus B or, if it came
- * during the setup, the rest of B. The tail of the M/D/1 waiting time is C exp(-x t / e) with
+ * request that finds no other request waits for B first (the end of a window, or a hold). So it is
+ * a queue with a setup time. A request waits as long as without setup (M/D/1), plus B or, if it
+ * came during the setup, the rest of B. The tail of the M/D/1 waiting time is C exp(-x t / e) with
  *     u = x / (exp(x) - 1),  C = (1 - u) / (u exp(x) - 1).
  * So the part of all requests that waits for more than B + h is
  *     C (1 + u / x (1 - exp(-x B / e))) / (1 + u B / e) exp(-x h / e).
@@ -133,9 +133,9 @@ static uint64_t load_of(const struct gp_view *view, uint64_t lc_ppm)
 }
 
 /*
- * The work that is collected in `open_ns`, and while that work is done, and so on. Requests come at
- * random: with 9/4 standard deviations, 99 of 100 are answered in time (tested with 600 to 3,000
- * requests per second).
+ * The work of the requests that come during `open_ns`, of those that come while this work is done,
+ * and so on. Requests come at random. With 9/4 standard deviations, 99 of 100 are answered in time
+ * (tested with 600 to 3,000 requests per second).
  */
 static uint64_t work_behind(const struct gp_view *view, uint64_t load_ppm, uint64_t open_ns,
 			    bool with_spread)
@@ -197,7 +197,7 @@ static uint64_t estimate_seen(const struct gp_view *view, uint64_t lc_ppm, struc
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
 	uint64_t load_ppm = gp_least(load_of(view, lc_ppm), GP_QOS_LOAD_MOST);
 
-	lost_ns += each_request(view); /* the first request is always there */
+	lost_ns += each_request(view); /* the request that closed the window */
 	w->shut_ns = lost_ns + work_behind(view, load_ppm, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
 	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(view)) * GP_PPM /
@@ -205,7 +205,7 @@ static uint64_t estimate_seen(const struct gp_view *view, uint64_t lc_ppm, struc
 }
 
 /* The longest time for which a window may be closed, so that best-effort work has `floor_ppm` of
- * the time. That must hold beside a service that gives the GPU up only at the end of its slice. */
+ * the time even beside a service that gives the GPU up only at the end of its slice. */
 static uint64_t shut_at_most(const struct gp_view *view, uint64_t open_ns, uint64_t floor_ppm)
 {
 	uint64_t late_ns = gp_param(view, GP_PRIORITY_LC_SHARED_SLICE) * 1000 / 2;
@@ -215,8 +215,8 @@ static uint64_t shut_at_most(const struct gp_view *view, uint64_t open_ns, uint6
 	return gp_most(gp_less(round_ns, open_ns), view->release_cost_ns + view->switch_cost_ns);
 }
 
-/* A backlog that takes longer than best-effort work can be held waits for another window. If that
- * happens on average, the backlog never ends. */
+/* Best-effort work can be held for `most_ns` at most. A backlog that takes longer waits for another
+ * window. If the average backlog takes longer, it never ends. */
 static void allow_for_floor(const struct gp_qos_counts *counts, uint64_t mean_ns,
 			    uint64_t longest_ns, uint64_t most_ns, struct gp_qos_windows *w)
 {

@@ -6,8 +6,8 @@
  */
 #include "policy/qos/qos.h"
 
-#define BURST_NS  (200 * (int64_t)GP_MS)  /* accounts are limited to the part of this time */
-#define TURN_NS   (50 * GP_MS)            /* shortest turn before a turn for a share begins */
+#define BURST_NS  (200 * (int64_t)GP_MS)  /* an account holds at most the task's part of this */
+#define TURN_NS   (50 * GP_MS)            /* a turn is not ended earlier by a turn for a share */
 #define UNUSED_NS (1000 * (int64_t)GP_MS) /* surplus that is noted after an unused turn */
 #define OWED_NS   (20 * (int64_t)GP_MS)   /* smallest deficit for which a turn is given */
 
@@ -21,7 +21,8 @@ static int64_t part_of(uint64_t ns, uint32_t permille)
 	return (int64_t)(ns * permille / 1000);
 }
 
-/* Limited, because the other entities wait during this turn and must have their own turns. */
+/* The length of a turn for a share. It is limited, because the other entities wait during this turn
+ * and must have their own turns. */
 static uint64_t turn_for_share(const struct gp_view *view)
 {
 	uint64_t turn_ns = param_ns(view, GP_PRIORITY_QUANTUM), most_ns = view->starve_limit_ns / 8;
@@ -29,8 +30,8 @@ static uint64_t turn_for_share(const struct gp_view *view)
 	return turn_ns < most_ns ? turn_ns : most_ns;
 }
 
-/* Whether a task used the turn that it was given for its share. A task that did not wants less than
- * its share, and does not get another turn soon. */
+/* Records whether a task used the turn that it was given for its share. A task that did not use it
+ * wants less than its share, and does not get another turn soon. */
 static void judge_turn(const struct gp_view *view, struct gp_qos_task *q)
 {
 	uint64_t turn_ns = turn_for_share(view);
@@ -67,7 +68,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 	q->behind_ns = clamp(q->behind_ns + part_of(passed_ns, t->share_permille) - ran_ns,
 			     q->unused_turn ? -UNUSED_NS : -BURST_NS, BURST_NS);
 	if (!t->share_permille || gp_seen_idle(t) || (t->held_by & GP_HELD_BY_USER))
-		q->behind_ns = 0; /* it wants nothing */
+		q->behind_ns = 0; /* the task wants no device time, or none is due to it */
 }
 
 /* Whether a task has used the time of its ceiling. It is released again when it has enough room for

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Delayed preemption, for devices without slices. There `priority` holds best-effort work as soon
- * as a latency-critical task is seen active. A request that has time left does not need that yet:
- * it may be answered beside the others, and if not, several requests share one preemption. So the
- * task counts as active only when a hold is due. It stays active a little longer than it is, since
- * the next request may follow soon.
+ * as a latency-critical task is seen active. A request that has time left does not need the hold
+ * yet. It may be answered beside the other tasks, and if not, several requests share one
+ * preemption. So the task counts as active only when a hold is due. It then counts as active a
+ * little longer than its work lasts, because the next request may follow soon.
  */
 #include "policy/qos/qos.h"
 
@@ -15,7 +15,7 @@
 #define USELESS_MOST (DELAYS_ALL * 3 / 4) /* with more, only one in TRY_EVERY is delayed */
 #define TRY_EVERY    32                   /* requests per delay, as a trial */
 
-/* The longest delay until it is known that the task has work, or has none. */
+/* The longest delay until the policy knows that the task has work, or has none. */
 static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
 {
 	return t->known & GP_KNOWN_REQUEST ? 0 : view->notice_ns;
@@ -38,9 +38,9 @@ static uint64_t load_with_gaps(const struct gp_view *view, const struct gp_task_
 }
 
 /*
- * If a task is observed only at ticks, its backlog may not be seen: a tick in a gap ends it. It is
- * seen again when it has waited. But if requests take very long beside other tasks, the backlog may
- * grow without end.
+ * If a task is observed only at ticks, a tick in a gap between two requests ends the backlog for
+ * the policy, and a later tick sees it again. If requests take very long beside other tasks, such a
+ * backlog may grow without end.
  */
 static bool may_be_overloaded(const struct gp_view *view, const struct gp_task_view *t)
 {
@@ -78,8 +78,8 @@ static uint64_t slack_now(const struct gp_view *view, uint32_t i)
 
 /*
  * How long after its last request a service is taken to have no more requests. A service with
- * request marks needs no such time. If the next tick comes later than that, nothing is learned by
- * waiting.
+ * request marks needs no such time. If the next tick comes later than this time, waiting is
+ * useless, and the result is 0.
  */
 static uint64_t linger_after(const struct gp_view *view, const struct gp_task_view *t)
 {
@@ -152,16 +152,16 @@ static bool have_device_alone(const struct gp_view *view, struct gp_qos_device *
 		d->sharers += other;
 		all &= !other || ((t->known & GP_KNOWN_HELD) ? t->held : d->shut);
 	}
-	/* Until the release takes effect the others are seen as held, but no task runs in that
+	/* Until the release takes effect the other tasks are seen as held, but no task runs in that
 	 * time. */
 	return all && view->now_ns >= d->asked_ns + view->release_cost_ns;
 }
 
 /*
- * The time within which 99 of 100 requests are answered if others are held at once. Until a request
- * is noticed it runs beside others, and loses half of that time. If requests are observed only at
- * ticks, they may wait much longer than this, but not more than 1/8 less: the backlog is not seen,
- * and a tick in a gap releases the others.
+ * The time within which 99 of 100 requests are answered if other tasks are held without delay.
+ * Until a request is noticed it runs beside other tasks, and loses half of that time. If requests
+ * are observed only at ticks, the backlog is not seen, and a tick in a gap releases the other
+ * tasks. Then the true time may be much longer than the estimate, or up to 1/8 shorter.
  */
 static uint64_t late_at(const struct gp_view *view, const struct gp_task_view *t, uint64_t lc_ppm)
 {
@@ -199,8 +199,8 @@ static void judge_target(const struct gp_view *view)
 					     GP_QOS_LOAD_MOST);
 }
 
-/* Measures the part of the time for which requests keep the device busy. Beside others they take
- * longer. While a hold or release is under way, most devices stand still. */
+/* Measures the part of the time for which requests keep the device busy. Beside other tasks a
+ * request takes longer. While a hold or release is under way, most devices stand still. */
 static void measure_load(const struct gp_view *view, const struct demand *m)
 {
 	struct gp_qos_device *d = view->state->device;
@@ -239,9 +239,9 @@ static bool is_share_owed(const struct gp_view *view)
 }
 
 /*
- * A delay that does not save the hold is harmful: the request ran beside others at half the speed.
- * Whether requests are answered during the delay depends on how much of the device they fill. That
- * is not known, so it is tried.
+ * A delay that does not save the hold is harmful, because the request ran beside other tasks at
+ * half the speed. Whether requests are answered during the delay depends on how much of the device
+ * they fill. This is not known, so delays are tried.
  */
 static bool delay_is_useful(struct gp_qos_device *d)
 {

@@ -68,8 +68,8 @@ static void gather_claims(const struct gp_view *view)
 	}
 }
 
-/* Admits guarantees in the order of the entities' arrival. Entities that were admitted before are
- * called first, and keep their promise while it can be kept. */
+/* Admits guarantees in the order of the entities' arrival. Called first for the entities that were
+ * admitted before. So they keep their promise while it can be kept. */
 static uint32_t admit(const struct gp_view *view, bool admitted_before, uint32_t left_permille)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -180,7 +180,7 @@ static int share_decide(const struct gp_view *view, struct gp_plan *plan)
 	gather_claims(view);
 	admit(view, false, admit(view, true, WHOLE_PERMILLE));
 	mark_refused(view, plan);
-	compute_parts(view, true); /* so that entities that want nothing now have a weight, too */
+	compute_parts(view, true); /* entities that want no time now need a weight, too */
 	rules.idle_weight = compute_parts(view, false);
 	if (blind && !rules.idle_weight) {
 		gp_turns_by_slices(view, turns, &rules, plan);

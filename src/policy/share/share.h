@@ -24,15 +24,15 @@ struct gp_share_task {
 	bool admitted;
 
 	/* Kept for the entity: whether slices give it what it was guaranteed. */
-	int64_t behind_ns;      /* run time that it lacks; negative: surplus */
-	uint64_t worked_ns;     /* when it last ran, or could not be expected to run */
-	uint64_t since_ns;      /* when its last turn ended, or it lacked nothing; begin of the sums
-				   below */
-	uint64_t got_ns;        /* its run time since then */
-	uint64_t sliced_got_ns; /* the part of got_ns while all had slices */
-	uint64_t sliced_ns;     /* how long all had slices since then */
-	uint64_t marked_ns;     /* its run time in its turn since turn_mark_ns */
-	bool helped;            /* its last turn raised its run time, and may have been too long */
+	int64_t behind_ns;  /* run time that it lacks; negative: surplus */
+	uint64_t worked_ns; /* when it last ran, or could not be expected to run */
+	uint64_t since_ns; /* when its last turn ended, or it last lacked no time; begin of the sums
+			      below */
+	uint64_t got_ns;   /* its run time since then */
+	uint64_t sliced_got_ns;  /* the part of got_ns while all had slices */
+	uint64_t sliced_ns;      /* how long all had slices since then */
+	uint64_t marked_ns;      /* its run time in its turn since turn_mark_ns */
+	bool helped;             /* its last turn raised its run time, and may have been too long */
 	uint32_t wants_permille; /* measured demand: no more is due until retry_ns */
 	uint64_t retry_ns;       /* 0 = the guarantee is due */
 	uint32_t useless_turns;  /* consecutive turns that did not raise its run time */

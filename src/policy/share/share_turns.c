@@ -12,7 +12,7 @@
 #include "policy/share/share.h"
 
 #define TOLERANCE     2u              /* permille: a deficit below this is ignored */
-#define LEAST_LEFT    100u            /* permille: the others' part is taken as at least this */
+#define LEAST_LEFT    100u            /* permille: lower bound for the part of all other entities */
 #define SAMPLE_NS     (100 * GP_MS)   /* a shorter measurement is not reliable */
 #define SWING_NS      (50 * GP_MS)    /* a turn for a smaller deficit is not worth its cost */
 #define TICK_NS       (2 * GP_MS)     /* shortest time between two ticks for new run times */
@@ -49,8 +49,8 @@ static void count_from(struct gp_share_task *s, uint64_t now_ns)
 	s->got_ns = s->sliced_ns = s->sliced_got_ns = 0;
 }
 
-/* The entity's own pauses are compensated by up to 1/8 of its guarantee, as far as its weight
- * allows: no other entity loses its part. */
+/* The part that is due to the entity. Its own pauses are compensated by up to 1/8 of its guarantee,
+ * but only as far as its weight allows. So no other entity loses its part. */
 static uint32_t due_permille(const struct gp_share_task *s)
 {
 	uint32_t due = s->guarantee_permille + s->guarantee_permille / 8;
@@ -63,8 +63,8 @@ static uint32_t due_permille(const struct gp_share_task *s)
 	return due < TOLERANCE ? 0 : due - TOLERANCE;
 }
 
-/* An entity that did not run during a sample wants nothing. If a round is longer than that, it may
- * only have waited for its slice. */
+/* An entity that did not run during a sample wants nothing. If a round is longer than a sample, the
+ * entity may only have waited for its slice. So it must not have run during a round, too. */
 static bool is_idle(const struct gp_view *view, const struct gp_share_device *d,
 		    const struct gp_share_task *s)
 {
@@ -116,15 +116,16 @@ static void keep_account(const struct gp_view *view, const struct gp_share_devic
 	    (has_turn || s->behind_ns >= -swing_ns * (s->helped ? 4 : 1)))
 		return;
 	/*
-	 * It lacks nothing. A surplus is limited, so that it does not have to wait long afterwards.
+	 * The entity lacks nothing. Its surplus is limited, so that it need not wait long later.
 	 */
 	s->behind_ns = s->behind_ns < 0 ? -swing_ns : 0;
 	s->helped = false;
 	count_from(s, view->now_ns);
 }
 
-/* If the entity used its last turn, slices are known to be insufficient. An entity that only had to
- * wait for the turns of others may catch up by slices. */
+/* Whether the entity lacks enough for a turn. If it used its last turn, slices are known to be
+ * insufficient. An entity that only waited for the turns of other entities may catch up by slices.
+ */
 static bool lacks(const struct gp_view *view, const struct gp_share_device *d,
 		  const struct gp_share_task *s)
 {
@@ -232,7 +233,7 @@ static uint32_t choose_turn(const struct gp_view *view, struct gp_share_device *
 
 		if (!turn_is_over(view, d, s))
 			return v->current;
-		/* Its run time after the sample that this tick sees is not reported yet. */
+		/* Estimates the run time at the end of the turn that no sample shows yet. */
 		s->behind_ns += (int64_t)tick_interval(view) / 2;
 		count_from(s, view->now_ns);
 	}

@@ -56,7 +56,7 @@ static uint64_t slowness(const struct cwsr *c)
 	return c->width > WHOLE ? c->width : WHOLE;
 }
 
-/* Whether the task can run, apart from the work of others. */
+/* Whether the task can run, whatever the other tasks do. */
 static bool may_run(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	return t->has_work && !t->held && !context_of(s, t)->removed;
@@ -204,11 +204,11 @@ static void leaves(struct gp_sim *s, struct gp_sim_task_state *t)
 static void joins(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	*context_of(s, t) =
-		(struct context){0}; /* the saved waves of the program before it are gone */
+		(struct context){0}; /* the waves of the program that had the slot are gone */
 }
 
-/* Its kernel is finished. Returns whether it stays on the hardware, because the next one follows at
- * once. */
+/* A kernel of the task is finished. Returns whether the task stays on the hardware, because its
+ * next kernel follows at once. */
 static bool stays_on(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
@@ -267,8 +267,8 @@ static uint64_t run_ns(const struct gp_sim *s, const struct gp_sim_task_state *t
  * With MES a single queue is removed or added, and the others are not disturbed.
  */
 
-/* The time to save its waves: those that did not end in the grace period, at its part of the
- * bandwidth. */
+/* Returns the time to save the waves of the task that did not end in the grace period. The task has
+ * its part of the bandwidth. */
 static uint64_t save(struct gp_sim *s, const struct gp_sim_task_state *t, uint64_t grace_ns)
 {
 	const struct cwsr *c = s->state;
@@ -385,7 +385,7 @@ static void hold(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (t->held)
 		return;
-	t->held = true; /* the call has taken it off */
+	t->held = true; /* the call has taken the task off the hardware */
 	gp_sim_notify(s, GP_SIM_HELD, t);
 }
 

@@ -15,7 +15,7 @@ enum stage {
 	GP_SIM_STAGE_SUBMIT, /* the kernel of its request reaches the GPU */
 };
 
-/* The queued requests of an external program; the first is in work. */
+/* The queued requests of an external program. The first one is being executed. */
 struct gp_sim_external {
 	struct {
 		struct gp_sim_request request;
@@ -23,7 +23,7 @@ struct gp_sim_external {
 		uint64_t ready_ns; /* its launch is finished at this time */
 	} queue[GP_SIM_REQUESTS];
 	uint32_t first, count;
-	uint64_t value;        /* of the request in work, as far as it was executed */
+	uint64_t value;        /* of the first request, from its kernels that are finished */
 	uint64_t work_done_ns; /* the program's result.work_ns when its kernel began */
 	struct gp_sim_done done;
 };
@@ -39,7 +39,7 @@ struct gp_sim_task_state {
 
 	/* The program. */
 	bool present;
-	uint64_t arrival_ns; /* of the request in work, or of the next one */
+	uint64_t arrival_ns; /* of the request that is being executed, or else of the next one */
 	uint64_t submit_ns;  /* when its kernel reaches the GPU, if a hint was sent */
 	uint32_t arrived;    /* trace: number of entries that were read */
 	uint32_t kernels_left;
@@ -106,8 +106,8 @@ struct gp_sim_model_ops {
 	void (*release)(struct gp_sim *s, struct gp_sim_task_state *t);
 	/* May be NULL. */
 	void (*set_slice)(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t slice_us);
-	/* Called after that, also for a task that has left. `last`: no further entry is part of the
-	 * call. May be NULL. */
+	/* Called after hold, release or set_slice, also for a task that has left. `last`: no
+	 * further entry is part of the call. May be NULL. */
 	void (*call_over)(struct gp_sim *s, struct gp_sim_task_state *t, bool last);
 
 	void (*timer)(struct gp_sim *s);           /* s->timer fired */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs. A built-in program handles one request at a time, as a simple server does. The next
- * request starts at its scheduled arrival or when the last one is finished, whichever is later. So
- * a backlog needs no memory: it is the time between the two.
+ * request starts at its scheduled arrival or when the last one is finished, whichever is later. The
+ * time between these two is the backlog, so that a backlog needs no memory.
  *
  * External programs join, submit requests and leave. A request is launched while the one before it
  * runs, as with a real queue: only a request that finds the program idle waits for its launch.
@@ -299,7 +299,8 @@ void gp_sim_program_stop(struct gp_sim *s, struct gp_sim_task_state *t)
 	gp_sim_notify(s, GP_SIM_GONE, t);
 }
 
-/* One request is in work at a time, so the unfinished ones are the rest of the list. */
+/* The program handles its requests one at a time and in order. So the unfinished requests are the
+ * rest of the list, after the finished ones. */
 static uint64_t count_trace(const struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	uint64_t i = t->result.finished;
@@ -309,8 +310,8 @@ static uint64_t count_trace(const struct gp_sim_task_state *t, uint64_t end_ns)
 	return i - t->result.finished;
 }
 
-/* Counts requests that arrived by `end_ns` and were not finished. A closed loop has one, the
- * request in work. */
+/* Counts requests that arrived before `end_ns` and were not finished. A closed loop has at most
+ * one: the request that it is executing. */
 void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	if (!t->present || t->config.load == GP_LOAD_IDLE)
@@ -329,7 +330,8 @@ void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns)
 	}
 	if (t->arrival_ns >= end_ns)
 		return;
-	/* One has arrived. For the rest of a Poisson backlog the expected number is taken. */
+	/* One request has arrived. For the rest of a Poisson backlog the expected number is taken.
+	 */
 	t->result.left = 1 + (end_ns - t->arrival_ns - 1) / t->config.every_ns;
 }
 

@@ -119,7 +119,7 @@ static void set_run_timer(struct gp_sim *s)
 	struct runlist *r = s->state;
 	uint64_t refilled_ns = s->now_ns + r->refill_ns, end_ns = GP_NEVER;
 
-	gp_sim_changed(s, r->loaded); /* its end time is part of what observers see */
+	gp_sim_changed(s, r->loaded); /* observers see when its work will end */
 	if (!r->loaded->spins)
 		end_ns = refilled_ns + r->loaded->left_ns;
 	if (!ready_is_empty(s) && slice_end(s) < end_ns)
@@ -196,7 +196,7 @@ static void finish_kernel(struct gp_sim *s)
 	t->has_work = false;
 	gp_sim_program_kernel_done(s, t);
 	if (t->has_work) {
-		set_run_timer(s); /* it continues in its slice */
+		set_run_timer(s); /* the context continues in its slice */
 		return;
 	}
 	gp_sim_notify(s, GP_SIM_DONE, t);

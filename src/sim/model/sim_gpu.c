@@ -23,9 +23,9 @@ const struct gp_sim_device gp_sim_h200 = {
 };
 
 /*
- * The save area is the kernel's value for this chip, 22.1 MiB per XCC. The rate is 70 % of its
- * memory bandwidth of 5.3 TB/s. The other values are assumed, so that taking work off the device
- * takes about the 0.2 ms that were measured on an MI100.
+ * The save area is the Linux driver's value for this chip, 22.1 MiB per XCC. The rate is 70 % of
+ * the chip's memory bandwidth of 5.3 TB/s. The other values are assumptions. They are chosen so
+ * that taking work off the device takes about 0.2 ms, as measured on an MI100.
  */
 const struct gp_sim_device gp_sim_mi300x = {
 	.model = GP_SIM_CWSR,
@@ -52,7 +52,7 @@ static const struct gp_sim_model_ops *const models[] = {
 	[GP_SIM_CWSR] = &gp_sim_cwsr,
 };
 
-/* Sums of longer times could overflow: 146 years. */
+/* 146 years. Sums of longer times could overflow. */
 #define TIME_MAX (UINT64_MAX / 4)
 
 static bool trace_is_valid(const struct gp_sim_task *t)

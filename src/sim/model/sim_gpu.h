@@ -51,8 +51,8 @@ struct gp_sim_device {
 	/* Model runlist. */
 	uint64_t switch_ns;      /* switch from a context with unfinished work */
 	uint64_t switch_idle_ns; /* switch from an idle context: no state to save */
-	uint64_t refill_ns; /* after it is back on the device, interrupted work makes no progress
-			       for this time, and cannot be interrupted again */
+	uint64_t refill_ns; /* time in which interrupted work that is back on the device makes no
+			       progress and cannot be interrupted again */
 	uint32_t slice_us;  /* the hardware's default */
 	bool slices;        /* slices can be set */
 	uint64_t set_slice_ns;
@@ -68,7 +68,7 @@ struct gp_sim_device {
 	uint64_t map_ns;   /* putting queues on, without restoring waves */
 
 	uint64_t launch_ns;        /* from a request's arrival until its kernel is on the GPU */
-	uint64_t launch_jitter_ns; /* mean of an exponential time that is added to it */
+	uint64_t launch_jitter_ns; /* mean of an exponential time that is added to launch_ns */
 	uint32_t launch_hinted_permille; /* the part of the launch time that is left after a hint */
 	uint64_t hold_ns; /* cost of a control call; it takes effect at the end, one call at a time.
 			     With cwsr: only the time before queues are taken off */
@@ -183,8 +183,9 @@ void gp_sim_set_watch(struct gp_sim *sim, gp_sim_watch *watch, void *arg);
 
 /*
  * External programs. Each task of the configuration with load GP_LOAD_EXTERNAL is a slot. It is
- * empty until a program takes it, and again after that program has left. Only its load counts in
- * the configuration. All calls below take effect at the time that the last gp_sim_advance reached.
+ * empty until a program takes it, and again after that program has left. The configuration of a
+ * slot has no other values. All calls below take effect at the time that the last gp_sim_advance
+ * reached.
  */
 #define GP_SIM_REQUESTS 16 /* limit of queued requests per program */
 
@@ -223,7 +224,7 @@ int gp_sim_submit(struct gp_sim *sim, uint32_t task, const struct gp_sim_request
 /* The last finished request of the task; for a watch function at GP_SIM_REQUEST. */
 const struct gp_sim_done *gp_sim_done(const struct gp_sim *sim, uint32_t task);
 
-/* Until when the running task goes on running if nothing else happens; GP_NEVER = without end. */
+/* When the running task will stop if nothing else happens; GP_NEVER = not at all. */
 uint64_t gp_sim_runs_until_ns(const struct gp_sim *sim);
 
 /* Returns a task for which an observation would now differ, or false if there is none. Reading

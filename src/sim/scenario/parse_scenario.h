@@ -21,8 +21,8 @@ struct reading {
 	char names[128]; /* names of the tasks that were read, for a message */
 };
 
-/* To be called after `of` was read into `target` and `line`: applies the change if it belongs to
- * `of`. */
+/* Applies r->change if it changes the object `of`: a task's name, "device", or "" for the scenario.
+ * To be called after that object was read into `target` and `line`. */
 int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
 		       const struct gp_yaml_map *map, void *target,
 		       unsigned line[GP_YAML_KEYS_MAX]);

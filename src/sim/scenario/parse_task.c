@@ -373,9 +373,9 @@ static int add_entry(const struct gp_yaml *y, struct reading *r, struct task_ent
 
 	if (strlen(e->task.name) + (size_t)suffix >= sizeof e->task.name)
 		return gp_yaml_fail(y, at,
-				    "the task's name takes at most %zu bytes with the '-%u' of its "
-				    "last copy",
-				    sizeof e->task.name - 1, e->count);
+				    "the task's name is too long; together with '-%u' of the last "
+				    "copy it may have at most %zu bytes",
+				    e->count, sizeof e->task.name - 1);
 	if (e->count > TASKS_MAX - r->scenario.ntasks)
 		return gp_yaml_fail(y, at,
 				    "with this task and its copies there are more than %u tasks, "

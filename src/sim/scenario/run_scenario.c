@@ -7,7 +7,8 @@
 #include "sim/scenario/scenario.h"
 
 /*
- * Counts inversions from the events of the device. That is exact, while the engine only sees ticks.
+ * Counts inversions from the events of the device. This count is exact. The engine's own count is
+ * not, because the engine sees the device only at ticks.
  */
 struct observer {
 	const struct gp_scenario *scenario;

@@ -117,8 +117,8 @@ static int check_change(const struct reading *r, struct gp_error *err)
 {
 	if (!r->change || r->changed)
 		return 0;
-	return gp_fail(err, -EINVAL, "there is no task '%s' in %s; there are: %s", r->change->of,
-		       r->path, r->names);
+	return gp_fail(err, -EINVAL, "there is no task '%s' in %s; its tasks are: %s",
+		       r->change->of, r->path, r->names);
 }
 
 /* clang-format off */

@@ -52,7 +52,7 @@ int gp_scenario_keep(struct gp_scenario *s, uint64_t *list);
  */
 int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err);
 
-/* A value that replaces the one in the file, written as in the file. */
+/* A value that replaces the value in the file. It is written as in the file. */
 struct gp_scenario_change {
 	const char *of; /* name of a task in the file, "device", or "" for the scenario itself */
 	const char *key, *value;

@@ -22,7 +22,7 @@
 
 /* Connecting. */
 
-/* Clients that connect and send nothing must not keep others out. */
+/* Clients that connect and send no packet must not take all places. */
 static void drop_oldest_unidentified(struct server *s)
 {
 	struct client *oldest = NULL;
@@ -181,7 +181,8 @@ static int become_controller(struct server *s, struct client *c, struct device *
 
 	if (c->uid != 0 && c->uid != s->uid)
 		return gp_fail(err, -EPERM,
-			       "only its owner (user %u) and root may control this simulated GPU",
+			       "only root and the user that started it (user %u) may control this "
+			       "simulated GPU",
 			       s->uid);
 	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
 		i++;
@@ -404,8 +405,9 @@ void gp_sim_client_packet(struct server *s, struct client *c, size_t size)
 }
 
 /*
- * Reads all pending packets of a controller, but only one per pass of other clients. So the last
- * packets of a controller that died are executed before those of a process that undoes its work.
+ * Reads all pending packets of a controller, but only one packet per pass of any other client. So
+ * the last packets of a controller that died are executed before the packets of a process that
+ * undoes the controller's work.
  */
 void gp_sim_client_receive(struct server *s, struct client *c)
 {

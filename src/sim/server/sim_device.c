@@ -61,7 +61,7 @@ static void describe_work(const struct device *d, uint32_t slot, struct gp_simgp
 	out->off_at_ns = real_ns(d, p->off_at_ns);
 }
 
-/* Directs readers to the other copy, then changes this one; once for each copy. */
+/* For each of the two copies: directs readers to the other copy, then changes this copy. */
 static void write_context(struct gp_sim_slot *place, const struct gp_simgpu_context *from)
 {
 	const uint64_t *source = (const uint64_t *)from;
@@ -181,7 +181,7 @@ static void answer_controllers(struct device *d)
 			__atomic_store_n(&d->state->answered[i], c->serial, __ATOMIC_RELEASE);
 		}
 		if (c && d->wake_controllers)
-			eventfd_write(c->event_fd, 1); /* if it is full, it is readable already */
+			eventfd_write(c->event_fd, 1); /* a full eventfd is readable already */
 	}
 }
 

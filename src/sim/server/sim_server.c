@@ -231,7 +231,7 @@ static bool take_event(struct server *s, void *what)
 	if (what == &s->listen_fd)
 		gp_sim_clients_accept(s);
 	else if (what != &s->timer_fd)
-		gp_sim_client_receive(s, what); /* a closed client is ignored there */
+		gp_sim_client_receive(s, what); /* ignores a closed client */
 	else if (read(s->timer_fd, &ignored, sizeof ignored) < 0)
 		return true; /* the timer was set again in the meantime */
 	return true;

@@ -47,7 +47,7 @@ struct context_slot {
 	char name[32];
 	uint32_t own_slice_us;
 	int32_t hold_failed, slice_failed;
-	bool to_restore; /* when there is room for the calls */
+	bool to_restore; /* gp_sim_device_restore waits for room for its calls */
 	uint64_t scheduled, on_at_ns, off_at_ns;
 };
 
@@ -69,7 +69,7 @@ struct device {
 	bool touched; /* changed since it was last published */
 	bool wake_controllers;
 	uint32_t programs;
-	uint32_t to_restore; /* number of slots */
+	uint32_t to_restore; /* number of slots with to_restore */
 	struct context_slot slots[GP_SIMGPU_CONTEXTS];
 	struct client *controller[GP_SIMGPU_CONTROLLERS];
 	struct device_counts counts;

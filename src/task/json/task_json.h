@@ -14,7 +14,7 @@
 
 /* The waits of a task that have ended. */
 struct gp_task_waits {
-	uint64_t count; /* 0: the rest is not known */
+	uint64_t count; /* 0: the members below are not known */
 	uint64_t p50_ns, p99_ns, max_ns;
 };
 
@@ -23,7 +23,7 @@ struct gp_task_counters {
 	uint64_t held_ns, preemptions, failures, undone;
 };
 
-/* 0, NULL and "" mean "not known", except where a flag stands beside the value. */
+/* 0, NULL and "" mean "not known", unless a flag in this struct says that the value is known. */
 struct gp_task_info {
 	unsigned device;
 	const char *device_name;
@@ -65,7 +65,7 @@ struct gp_task_info {
 	uint64_t mono_ns; /* when the snapshot was taken */
 };
 
-/* The caller puts it. */
+/* The caller owns the result and drops it with json_object_put. */
 struct json_object *gp_task_to_json(const struct gp_task_info *task);
 
 /* Adds class, priority, weight and the attributes that are set. `gang` may be NULL. */
@@ -81,7 +81,7 @@ void gp_eviction_to_json(struct json_object *into, const struct gp_eviction *evi
 /* "driver" or "reset". */
 const char *gp_evicted_by(const struct gp_eviction *evicted);
 
-/* ["policy", "user"], or less. */
+/* An array of "policy" and "user", each only if its bit is set in `held_by`. */
 struct json_object *gp_holders_to_json(uint8_t held_by);
 
 #endif
