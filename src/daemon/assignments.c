@@ -262,8 +262,8 @@ static void compact(struct gp_assignments *r)
 		return;
 	code = write_file(r);
 	if (code)
-		gp_log(GP_LOG_WARN, "assignments.compact-failed", "file=%s errno=%d", r->path,
-		       -code);
+		gp_log(GP_LOG_WARN, "assignments.compact-failed", "file=%s error=%s", r->path,
+		       gp_error_name(code));
 	r->compact_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 

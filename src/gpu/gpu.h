@@ -179,7 +179,8 @@ struct gp_action {
 struct gp_undo {
 	uint64_t key;
 	pid_t pid;
-	/* What the back end recorded before proved wrong: this replaces the caller's own record. */
+	/* The back end's earlier record was wrong: this one replaces it in the caller's undo file.
+	 */
 	bool corrected;
 	uint64_t start_time;
 	uint32_t size; /* bytes used of data */

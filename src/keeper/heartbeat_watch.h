@@ -65,7 +65,7 @@ uint64_t gp_watch_run(struct gp_watch *w, uint64_t now_ns, bool *is_check);
 /* Fills in the GP_WATCH_FDS descriptors to wait for. */
 void gp_watch_poll(const struct gp_watch *w, struct pollfd *p);
 
-/* Whether no record is being undone or waits to be undone. */
+/* True if no record is being undone and none waits for it. */
 bool gp_watch_is_idle(const struct gp_watch *w);
 
 #endif

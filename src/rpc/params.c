@@ -173,7 +173,7 @@ int gp_params_object(struct json_object *params, const char *key, struct json_ob
 	if (r || !json)
 		return r;
 	if (!json_object_is_type(json, json_type_object))
-		return gp_fail(err, -EINVAL, "parameter '%s' must be an object", key);
+		return gp_fail(err, -EINVAL, "parameter '%s' must be a JSON object", key);
 	*value = json;
 	return 0;
 }

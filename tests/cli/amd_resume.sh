@@ -18,7 +18,7 @@ held_by="process $load (kfd-load) may still be held by process"
 suspend_in_background hangs "$load"
 kfd_emu 'delay resume_queues 8s 1000'
 expect 0 '' 'resume and a driver that does not answer the holder' "$GPREEMPT" resume "$load"
-[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process does not release it, and its undo record stays" ]] ||
+[[ $out == "released $load (kfd-load); process $JOB (gpreempt) held it and does not release it, so its undo record stays until that process runs or ends" ]] ||
 	fail "a holder that hangs: '$out'"
 is_running "$load" || fail 'it says released, and the process is held'
 makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'
@@ -58,7 +58,7 @@ if can_freeze; then
 	[[ $out == *warning*"process $load (kfd-load)"*"process $JOB (gpreempt)"*'is frozen by its cgroup'* ]] ||
 		fail "doctor does not name a frozen holder: $out"
 	expect 0 '' 'resume and a frozen holder' "$GPREEMPT" resume "$load"
-	[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is frozen by its cgroup, and its undo record stays" ]] ||
+	[[ $out == "released $load (kfd-load); process $JOB (gpreempt) held it and is frozen by its cgroup, so its undo record stays until that process runs or ends" ]] ||
 		fail "a frozen holder: '$out'"
 	is_running "$load" || fail 'it says released, and the process is held by a frozen one'
 	makes_progress "$load" || fail 'no progress beside a frozen holder'

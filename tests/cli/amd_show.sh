@@ -132,7 +132,7 @@ sleep 0.05
 kfd_emu restore "$three"
 holds_evicted '>= 50'
 try "$GPREEMPT" queues "$three"
-[[ $out == *'evicted for '*' until now on device 0, because GPU memory was short' ]] || fail "evicted: $out"
+[[ $out == *'the driver has evicted it for '*' in all on device 0, because GPU memory was short' ]] || fail "evicted: $out"
 
 # Queues that are made again have the same ids and, as a rule, the same memory; they are others.
 start_kfd_load --queues 2 --idle --churn 30

@@ -103,7 +103,7 @@ suspend_in_background stopped "$load"
 kill -STOP "$JOB"
 until_true eval "[[ \$(awk '{ sub(/.*\) /, \"\"); print \$1 }' /proc/$JOB/stat) == T ]]" || fail 'not stopped'
 expect 0 '' 'resume and a holder that is stopped' "$GPREEMPT" resume "$load"
-[[ $out == "released $load (kfd-load), which $JOB (gpreempt) held; that process is stopped by a signal or a debugger, and its undo record stays" ]] ||
+[[ $out == "released $load (kfd-load); process $JOB (gpreempt) held it and is stopped by a signal or a debugger, so its undo record stays until that process runs or ends" ]] ||
 	fail "resume said '$out'"
 [[ $(records) == 1 ]] || fail 'the record of a living holder was dropped by another process'
 is_running "$load" || fail 'it stays in the hands of one that is stopped'

@@ -127,7 +127,7 @@ emu 'latency disable 0'
 # Wrong arguments.
 expect 2 '*--share must follow the process that it is for*' 'a share of nobody' "$GPREEMPT" schedule --share 60
 try "$GPREEMPT" schedule --lc "$train" --deadline soon
-exits 2 "*--deadline takes a time such as 500us, 2ms or 1s, not 'soon'*" 'no time'
+exits 2 "*--deadline takes a time above 0 such as 500us, 2ms or 1s, or none; not 'soon'*" 'no time'
 expect 2 '*give processes: --lc PID and --be PID*' 'no process' "$GPREEMPT" schedule
 expect 2 "*'0' is not a process id*" 'pid 0' "$GPREEMPT" schedule --lc 0
 expect 2 '*named twice*' 'named twice' "$GPREEMPT" schedule --lc "$train" --be "$train"

@@ -88,8 +88,8 @@ for text in '' rate inference.rate inference.rate= =1:2:3 inference.rate=1:2 inf
 	wrong "$text" '*--sweep takes NAME=A:B:N, as *'
 done
 wrong inference.rate=100:200ms:3 '*either both ends need a unit or neither*'
-wrong inference.rate=1:2:1 '*N must be from 2 to 200, not 1*'
-wrong inference.rate=1:2:201 '*N must be from 2 to 200, not 201*'
+wrong inference.rate=1:2:1 '*the number of values must be from 2 to 200, not 1*'
+wrong inference.rate=1:2:201 '*the number of values must be from 2 to 200, not 201*'
 wrong inference.rate=5:5:3 '*the two ends are the same*'
 wrong inference.rte=1:5:3 "gpreempt: --sweep inference.rte=1: $scenario:*: unknown key 'rte' in a task; perhaps 'rate' is meant"
 wrong nobody.rate=1:5:3 "gpreempt: --sweep nobody.rate=1: there is no task 'nobody' in *; its tasks are: *inference, training, v1.5"

@@ -59,7 +59,7 @@ for pid in "$train" "$other"; do
 	is_held "$pid" || fail 'released by a kill: this tests nothing'
 done
 expect 0 '' 'resume --all' "$GPREEMPT" resume --all
-[[ $out == *"released $train"*'left held by process'*'which has ended'* ]] || fail "resume said: $out"
+[[ $out == *"released $train"*'; process '*' held it and ended without releasing it'* ]] || fail "resume said: $out"
 for pid in "$train" "$other"; do
 	is_loose "$pid" || fail 'resume --all left something'
 done

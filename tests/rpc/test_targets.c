@@ -121,7 +121,7 @@ WORLD_TEST(what_names_no_process_is_refused)
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_refused(client, object(bad[i]), -EINVAL, "");
 	assert_refused(client, object("{\"pidd\":1}"), -EINVAL, "perhaps 'pid");
-	assert_refused(client, json_object_new_int(1), -EINVAL, "must be an object");
+	assert_refused(client, json_object_new_int(1), -EINVAL, "must be a JSON object");
 }
 
 /* A child with a pid of our choice; -1: the pid is in use. */

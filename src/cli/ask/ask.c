@@ -338,7 +338,8 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 {
 	uint64_t now_ns, then_ns, snapshot_ns;
 
-	/* The daemon's snapshots are up to 0.1 s older than its answers, and have a time stamp. */
+	/* The daemon's snapshots are up to 0.1 s older than its answers, and have a time stamp: the
+	 * interval is the difference of two time stamps. */
 	if (gp_field_number(task, "mono_ns", &now_ns) &&
 	    gp_field_number(before, "mono_ns", &snapshot_ns) && now_ns > snapshot_ns)
 		over_ns = now_ns - snapshot_ns;

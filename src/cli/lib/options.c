@@ -231,7 +231,8 @@ static uint64_t duration(struct argp_state *state, int key, const char *arg)
 	if (!strcmp(arg, "none"))
 		return 0;
 	if (!gp_cli_duration_parse(arg, &ns) || !ns)
-		argp_error(state, "--%s takes a time such as 500us, 2ms or 1s, not '%s'",
+		argp_error(state,
+			   "--%s takes a time above 0 such as 500us, 2ms or 1s, or none; not '%s'",
 			   name_of(key), arg);
 	return ns;
 }

@@ -136,7 +136,8 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 			 (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
-	/* No claim is printed if the deadline was refused, or if no request finished. */
+	/* No claim about the deadline if the policy refused the task, if no request finished, or if
+	 * the claim about answers is broken anyway. */
 	if (t->refused || !t->finished || answer_claim(r, run, task).verdict == BROKEN)
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)

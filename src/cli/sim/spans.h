@@ -47,7 +47,7 @@ struct gp_spans {
 /* Fill in window, `on_span` and `arg` first. 0 or -ENOMEM. */
 int gp_spans_begin(struct gp_spans *spans, const struct gp_scenario *scenario);
 
-/* A gp_sim_watch; arg is the spans. */
+/* A gp_sim_watch, to be registered with the struct gp_spans as its argument. */
 void gp_spans_watch(void *spans, const struct gp_sim_event *event);
 
 /* Ends the spans that are still open at the end of the run, and frees. Does nothing without a

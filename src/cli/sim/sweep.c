@@ -95,8 +95,9 @@ static int parse_values(struct gp_sweep *s, char *values, const char *text, stru
 		return gp_fail(err, -EINVAL, "--sweep %s: either both ends need a unit or neither",
 			       s->name);
 	if (n < 2 || n > GP_SWEEP_MAX)
-		return gp_fail(err, -EINVAL, "--sweep %s: N must be from 2 to %d, not %s", s->name,
-			       GP_SWEEP_MAX, count);
+		return gp_fail(err, -EINVAL,
+			       "--sweep %s: the number of values must be from 2 to %d, not %s",
+			       s->name, GP_SWEEP_MAX, count);
 	if (a.value == b.value)
 		return gp_fail(err, -EINVAL, "--sweep %s: the two ends are the same", s->name);
 	fill_values(s, &a, &b, (unsigned)n);

@@ -65,7 +65,8 @@ static void print_total(const struct list *l)
 static void print_evicted(const struct list *l)
 {
 	if (l->evicted_ms > 0)
-		printf("evicted for %s until now on device %u, because GPU memory was short\n",
+		printf("the driver has evicted it for %s in all on device %u, because GPU memory "
+		       "was short\n",
 		       gp_cli_duration((uint64_t)l->evicted_ms * GP_NS_PER_MS).text, l->ref.device);
 }
 

@@ -95,11 +95,11 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 	if (!owner)
 		printf("released %d (%s)", pid, name);
 	else if (owner->state == GP_OWNER_ENDED)
-		printf("released %d (%s), left held by process %d, which has ended", pid, name,
-		       owner->pid);
+		printf("released %d (%s); process %d held it and ended without releasing it", pid,
+		       name, owner->pid);
 	else if (owner->state != GP_OWNER_RUNS)
-		printf("released %d (%s), which %d (%s) held; that process %s, and its undo record "
-		       "stays",
+		printf("released %d (%s); process %d (%s) held it and %s, so its undo record stays "
+		       "until that process runs or ends",
 		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
 	else if (owner->pid == o->daemon)
 		printf("released %d (%s); %s (%d) schedules it again if it has a class", pid, name,

@@ -113,8 +113,10 @@ struct gp_amd_task {
 	/* Written by the activity thread. */
 	uint64_t queues_mark; /* hash of the serials of its queues in sysfs */
 	int mem_fd;
-	uint64_t stuck_until_ns, stuck_for_ns; /* reading its memory did not return */
-	bool activity_known;                   /* `active` and `pending` are known */
+	/* A read of the process's memory did not return: no further read before this time, and the
+	 * length of this pause, which doubles each time. */
+	uint64_t stuck_until_ns, stuck_for_ns;
+	bool activity_known; /* `active` and `pending` are known */
 	bool active;
 	uint64_t pending;
 	uint64_t written;   /* sum of the write pointers at the last reading */

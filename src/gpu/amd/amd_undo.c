@@ -6,12 +6,14 @@
  * has ended, undo looks whether the driver has ended the session, ends it if not, and logs what it
  * has found.
  *
- * The driver lets a tracer end a session. Since 6.12.103 the owner gives up its link at once, so
- * this process can become the tracer. Before, the owner is the tracer, and the driver lets any
- * process end sessions. A tracer that does not run also keeps the process stopped from its next
- * signal on; only the end of the tracer helps then.
+ * From Linux 6.12.103 on, the driver lets only a tracer (ptrace) of the process end a session. The
+ * owner detaches right after it has opened the session, so this process can become the tracer. In
+ * older kernels the owner stays the tracer, and the driver lets any process end the session. If
+ * that tracer is stopped or hangs, the next signal to the traced process stops the traced process;
+ * only the end of the tracer lets it continue.
  *
- * An answer of the driver is not believed alone: afterwards it must not find a session.
+ * The driver's success code alone is not believed: asked afterwards, the driver must report no
+ * session.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -191,8 +191,9 @@ enum kfd_dbg_op {
 
 #define KFD_DBG_QUEUES_MAX    1024u /* in one call, since 6.12.93 */
 
-/* How long waves may run before they are saved, in 1,000 GPU clocks. The driver cuts any other
- * value to 8 bits, and 0 then means without limit. */
+/* How long waves may run before they are saved, in units of 1,000 GPU clocks: MIN to MAX, or the
+ * driver's DEFAULT. The driver keeps only the low 8 bits of other values. If these are 0, there is
+ * no limit. */
 #define KFD_GRACE_MIN     1u
 #define KFD_GRACE_MAX     255u
 #define KFD_GRACE_DEFAULT 0xffffffffu

@@ -499,8 +499,8 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			task->pid);
 	else if (code == -EPROTO)
 		gp_fail(&task->why, code,
-			"the driver was asked to %s process %d and answered %u of %u queues: the "
-			"state of the process is not known",
+			"the driver was asked to %s process %d and answered for %u of its %u "
+			"queues: the state of the process is not known",
 			hold ? "suspend" : "resume", task->pid, s->answered, s->expected);
 	else if (code == -EAGAIN)
 		gp_fail(&task->why, code,

@@ -471,10 +471,11 @@ int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_
 	case KFD_RUNTIME_ENABLED: return 0;
 	case KFD_RUNTIME_BUSY: return fail_slot_in_use(s, other, err);
 	case KFD_RUNTIME_ERROR:
-		return gp_fail(err, -EIO,
-			       "process %d cannot be suspended: the driver could not set up its "
-			       "GPU for it; the kernel's log says more",
-			       s->pid);
+		return gp_fail(
+			err, -EIO,
+			"process %d cannot be suspended: the driver could not set up the GPU "
+			"for this process; the kernel's log (dmesg) says more",
+			s->pid);
 	default:
 		return gp_fail(
 			err, -ENOTSUP,

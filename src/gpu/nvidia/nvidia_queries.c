@@ -35,7 +35,8 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 	if (p->leader)
 		p = p->leader;
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
-		p->rescan_ns = 0; /* a full rescan: the last one may have seen a starting program */
+		/* A full rescan: the last one may have come before the program made its queues. */
+		p->rescan_ns = 0;
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	}
 	gp_nv_search_until_found(d, p);

@@ -117,7 +117,8 @@ static_assert(sizeof(struct nv_rm_map) == 56, "NVOS33");
 #define HOPPER_COMPUTE_A        0x0000cbc0u
 #define HOPPER_DMA_COPY_A       0x0000c8b5u
 
-/* Every generation has its own channel and compute class; they share the last byte. */
+/* Every generation has its own channel and compute class. All channel classes end in the byte 0x6f,
+ * all compute classes in 0xc0. */
 #define NV_IS_CHANNEL_CLASS(class) \
 	((class) >= 0xa06fu && ((class) & 0xffffu) == (class) && ((class) & 0xffu) == 0x6fu)
 #define NV_IS_COMPUTE_CLASS(class) \

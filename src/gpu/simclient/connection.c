@@ -113,7 +113,9 @@ static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hell
 	if (n != sizeof *w || w->kind != GP_SIMGPU_WELCOME || w->version != GP_SIMGPU_VERSION ||
 	    w->devices > GP_SIMGPU_DEVICES || w->status > 0)
 		return gp_fail(err, -EPROTO,
-			       "the server at %s is not a gpreempt-simgpu of this version", path);
+			       "the server at %s is not a gpreempt-simgpu, or one of another "
+			       "version; start the gpreempt-simgpu of this installation",
+			       path);
 	w->text[sizeof w->text - 1] = 0;
 	if (w->status)
 		return gp_fail(err, w->status, "%s", *w->text ? w->text : gp_error_name(w->status));

@@ -125,8 +125,8 @@ static int restore(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key, stru
 	if (r == -EAGAIN)
 		r = -ETIMEDOUT;
 	if (r && r != -ESRCH)
-		return gp_fail(err, r, "%s cannot put the process back: %s", d->base.info.name,
-			       gp_error_name(r));
+		return gp_fail(err, r, "%s did not undo the changes to context %u: %s",
+			       d->base.info.name, slot, gp_error_name(r));
 	return r;
 }
 

@@ -60,7 +60,7 @@ struct gp_asked {
 	uint64_t jitter_ns;   /* requests may be seen this late, so their jobs are due earlier */
 	uint64_t change_ns;   /* the cost of one handover; see gp_change_cost_ns */
 	uint64_t late_ns;     /* longest delay until the policy sees that a job begins or ends */
-	uint64_t need_ns;     /* the budget, and the switches among its own members */
+	uint64_t need_ns;     /* the budget, and the switches between the members of the entity */
 };
 
 /*

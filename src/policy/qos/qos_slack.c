@@ -99,7 +99,8 @@ struct demand {
 	uint64_t linger_ns;
 };
 
-/* Requests with request marks and a budget can be counted. */
+/* Charges the budget of a request when it begins. false: the task has no budget or sends no request
+ * marks, so its requests cannot be counted. */
 static bool count_requests(const struct gp_view *view, const struct gp_task_view *t,
 			   struct gp_qos_task *q)
 {

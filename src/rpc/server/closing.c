@@ -158,7 +158,9 @@ static int close_by_child(struct gp_rpc_closer *closer)
 	closer->n = 0;
 	while (slot < GP_RPC_CLOSERS - 1 && closer->child[slot])
 		slot++;
-	closer->child[slot] = pid; /* if all hang, the last one is not waited for */
+	/* If all slots have a child that hangs, the new child replaces the one in the last slot,
+	 * which is then never waited for. */
+	closer->child[slot] = pid;
 	return 0;
 }
 

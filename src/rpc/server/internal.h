@@ -139,7 +139,7 @@ uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c);
 /* fairness.c */
 int gp_rpc_turns_open(struct gp_rpc_server *server);
 void gp_rpc_turns_close(struct gp_rpc_server *server);
-/* Queues the connection for a turn and marks it as active. */
+/* Queues the connection to be served, and restarts its idle time. */
 void gp_rpc_conn_wake(struct gp_rpc_conn *c);
 
 /* input.c: gp_rpc_input_receive reads once; gp_rpc_input_line handles one line. */
