@@ -337,7 +337,7 @@ TEST(the_limits_of_clients_are_those_that_the_documents_say)
 		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
 		 "idle: %lum\n"},
 		{"from 1 to 100000\n.Pq %lu .", "each user\n.Pq %lu .", ".Pq %luKiB .",
-		 "each may send\n.Pq %lu .", ".Pq %lum ."},
+		 "each client may send\n.Pq %lu .", ".Pq %lum ."},
 	};
 	static char text[1 << 16];
 	const char *source = getenv("SRC");
