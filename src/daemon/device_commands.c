@@ -7,9 +7,10 @@
 #include "base/process.h"
 #include "daemon/device_thread_state.h"
 
-#define BACKLOG_MAX   16384               /* commands with an answer that may wait for room */
-#define HINT_NS       (10 * GP_NS_PER_MS) /* how long the engine waits for announced work */
-#define HOLD_LIMIT_NS (10 * GP_NS_PER_S)  /* a hold that takes longer fails */
+#define BACKLOG_MAX 16384               /* commands with an answer that may wait for room */
+#define HINT_NS     (10 * GP_NS_PER_MS) /* how long the engine waits for announced work */
+/* A hold or release that takes longer has failed. Less than the client's GP_CLIENT_TIMEOUT_MS. */
+#define HOLD_LIMIT_NS (9 * GP_NS_PER_S)
 #define HOLD_FAILURES \
 	8 /* or has this many failures (about 250 ms), if the back end gives a reason */
 #define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
