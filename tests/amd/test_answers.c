@@ -23,7 +23,8 @@ AMD_TEST_ON(a_suspend_whose_count_is_wrong_is_not_a_hold, mi250, navi31)
 	static const char *const lie[] = {"ignore suspend_queues 0", "ignore suspend_queues 1",
 					  "result suspend_queues 0", "result suspend_queues 1",
 					  "result suspend_queues 7"};
-	static const char *const words[] = {"0 of 2", "1 of 2", "0 of 2", "1 of 2", "7 of 2"};
+	static const char *const words[] = {"0 of its 2", "1 of its 2", "0 of its 2", "1 of its 2",
+					    "7 of its 2"};
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = aw_prepared(w, load->pid);
 
@@ -83,7 +84,7 @@ AMD_TEST_ON(a_resume_whose_count_is_wrong_is_not_a_release, mi250, navi31)
 		aw_disturb(w, "%s 1", lie[i]);
 		assert_int_equal(aw_release(w, handle).failed, -EPROTO);
 		assert_true(aw_look(w, handle).unsure);
-		aw_must_say(w, handle, " of 2");
+		aw_must_say(w, handle, " of its 2");
 		aw_must_release(w, handle);
 		assert_false(aw_look(w, handle).unsure);
 		aw_wait_released(w, load->pid);
