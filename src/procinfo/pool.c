@@ -5,17 +5,16 @@
  * deadline.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "procinfo/reader.h"
@@ -35,7 +34,7 @@ struct questions {
 };
 
 struct reader {
-	struct gp_procinfo_child child;
+	struct gp_helper child;
 	struct question *question; /* NULL: idle or stuck */
 	bool stuck;                /* was killed and has not ended */
 	uid_t user;                /* of a stuck reader: the user who blocked it, or NO_USER */
@@ -225,9 +224,10 @@ static void gone(struct question *q)
 static void abandon(struct gp_procinfo_pool *p, struct reader *r)
 {
 	struct question *q = r->question;
-	uint32_t reading = atomic_load(&r->child.area->reading);
+	const struct gp_procinfo_area *a = r->child.shared;
+	uint32_t reading = atomic_load(&a->reading);
 
-	fill(&q->info, r->child.area);
+	fill(&q->info, a);
 	r->user = NO_USER;
 	if (reading & GP_PROCINFO_RISKY && q->info.known & GP_PROCINFO_USER) {
 		r->user = account(p, q->info.uid[0]);
@@ -238,7 +238,7 @@ static void abandon(struct gp_procinfo_pool *p, struct reader *r)
 	       q->info.pid, (int)r->user, field_name(reading),
 	       (unsigned)(p->limits.distrust_ns / GP_NS_PER_S));
 	epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, r->child.fd, NULL);
-	gp_procinfo_child_kill(&r->child);
+	gp_helper_kill(&r->child);
 	r->question = NULL;
 	r->stuck = true;
 	if (gp_process_gone(q->info.pid, q->info.start_time))
@@ -278,17 +278,17 @@ static void check_deadlines(struct gp_procinfo_pool *p)
 
 static void receive(struct gp_procinfo_pool *p, struct reader *r)
 {
-	struct gp_procinfo_area *a = r->child.area;
+	struct gp_procinfo_area *a = r->child.shared;
 	struct question *q = r->question;
 	uint32_t may = 0;
 	char message;
 
-	if (recv(r->child.fd, &message, 1, 0) != 1)
+	if (recv(r->child.fd, &message, 1, MSG_DONTWAIT) != 1)
 		return; /* nothing came, or the child has ended: the pidfd says so, too */
 	if (message == GP_PROCINFO_MAY_I) {
 		if (atomic_load(&a->known) & GP_PROCINFO_USER)
 			may = permission(p, account(p, a->uid[0]), q->want);
-		(void)!send(r->child.fd, &may, sizeof may, MSG_NOSIGNAL);
+		(void)!send(r->child.fd, &may, sizeof may, MSG_NOSIGNAL | MSG_DONTWAIT);
 		return;
 	}
 	fill(&q->info, a);
@@ -313,9 +313,8 @@ static void reap(struct gp_procinfo_pool *p)
 		if (r->question)
 			abandon(p, r);
 		else if (!r->stuck)
-			gp_procinfo_child_kill(&r->child);
-		waitpid(r->child.pid, NULL, 0);
-		close(r->child.pidfd); /* epoll forgets it */
+			gp_helper_kill(&r->child);
+		gp_helper_reap(&r->child, true); /* epoll forgets the pidfd */
 		*at = r->next;
 		free(r);
 	}
@@ -326,7 +325,9 @@ static struct reader *start_reader(struct gp_procinfo_pool *p)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 	struct reader *r = calloc(1, sizeof *r);
-	int e = r ? gp_procinfo_child_start(&r->child) : -ENOMEM;
+	int e = r ? gp_helper_start(&r->child, GP_HELPER_CHILD, sizeof(struct gp_procinfo_area),
+				    gp_procinfo_serve)
+		  : -ENOMEM;
 
 	if (e) {
 		free(r);
@@ -359,10 +360,11 @@ static void hand_out(struct gp_procinfo_pool *p)
 	while (p->waiting.first && (r = free_reader(p))) {
 		struct question *q = take_first(&p->waiting);
 		struct gp_procinfo_request request = {q->info.pid, q->info.start_time, q->want};
+		struct gp_procinfo_area *a = r->child.shared;
 
-		atomic_store(&r->child.area->known, 0);
-		memset(r->child.area->comm, 0, sizeof r->child.area->comm);
-		(void)!send(r->child.fd, &request, sizeof request, MSG_NOSIGNAL);
+		atomic_store(&a->known, 0);
+		memset(a->comm, 0, sizeof a->comm);
+		(void)!send(r->child.fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
 		r->question = q;
 		r->deadline_ns = gp_time_add(gp_monotonic_ns(), p->limits.deadline_ns);
 	}
@@ -498,9 +500,9 @@ void gp_procinfo_free(struct gp_procinfo_pool *p)
 
 		p->readers = r->next;
 		if (!r->stuck)
-			gp_procinfo_child_kill(&r->child);
-		waitpid(r->child.pid, NULL, idle ? 0 : WNOHANG);
-		close(r->child.pidfd);
+			gp_helper_kill(&r->child);
+		if (!gp_helper_reap(&r->child, idle))
+			close(r->child.pidfd);
 		if (r->question)
 			gp_procinfo_drop(&r->question->info);
 		free(r);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "procinfo/reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -131,58 +127,10 @@ static void answer(int fd, struct gp_procinfo_area *a, const struct gp_procinfo_
 	say(fd, gp_process_gone(q->pid, q->start_time) ? GP_PROCINFO_GONE : GP_PROCINFO_DONE);
 }
 
-/* The child. Its only file is the socket, as number 0: at the daemon's end there is nothing more to
- * read, and the child ends. */
-__attribute__((noreturn)) static void serve(int fd, struct gp_procinfo_area *a)
+void gp_procinfo_serve(int fd, void *area)
 {
 	struct gp_procinfo_request q;
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(fd, 0) || close_range(1, ~0u, 0))
-		_exit(1);
-	while (recv(0, &q, sizeof q, 0) == (ssize_t)sizeof q)
-		answer(0, a, &q);
-	_exit(0);
-}
-
-int gp_procinfo_child_start(struct gp_procinfo_child *child)
-{
-	int pair[2], r = 0;
-
-	*child = (struct gp_procinfo_child){.pidfd = -1, .fd = -1};
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	child->fd = pair[0];
-	child->area = mmap(NULL, sizeof *child->area, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (child->area == MAP_FAILED || fcntl(child->fd, F_SETFL, O_NONBLOCK))
-		r = -errno;
-	if (!r)
-		child->pid = fork();
-	if (!r && !child->pid)
-		serve(pair[1], child->area);
-	if (!r && child->pid < 0)
-		r = -errno;
-	close(pair[1]);
-	if (!r)
-		child->pidfd = gp_pidfd_open(child->pid);
-	if (!r && child->pidfd < 0)
-		r = child->pidfd;
-	if (!r)
-		return 0;
-	close(child->fd); /* which ends a child that was started */
-	if (child->area != MAP_FAILED)
-		munmap(child->area, sizeof *child->area);
-	return r;
-}
-
-void gp_procinfo_child_kill(struct gp_procinfo_child *child)
-{
-	gp_pidfd_kill(child->pidfd);
-	close(child->fd);
-	munmap(child->area, sizeof *child->area);
-	child->fd = -1;
-	child->area = NULL;
+	while (recv(fd, &q, sizeof q, 0) == (ssize_t)sizeof q)
+		answer(fd, area, &q);
 }

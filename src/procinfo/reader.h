@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader: a child process that reads process info into memory that it shares with the pool. It
- * can hang in the kernel, so that not even SIGKILL ends it. It has no other files of the daemon, so
- * whatever hangs there hangs without the daemon.
+ * A reader: a helper process (base/helper.h) that reads process info into memory that it shares
+ * with the pool.
  *
  * The pool sends a question. The child reads the fields that cannot block and asks for permission
  * to read the others. The pool sends a set of GP_PROCINFO_*. The child reads these and reports the
@@ -50,20 +49,7 @@ enum gp_procinfo_message {
 	GP_PROCINFO_GONE = 'g', /* done; the process has ended, or its pid was reused */
 };
 
-struct gp_procinfo_child {
-	pid_t pid;
-	int pidfd; /* readable when the child has ended */
-	int fd;    /* socket, not blocking */
-	struct gp_procinfo_area *area;
-};
-
-/* 0 or -errno. */
-int gp_procinfo_child_start(struct gp_procinfo_child *child);
-
-/*
- * Kills the child and frees everything but its pidfd. Does not wait. The caller reaps the child
- * when the pidfd is readable, and closes it.
- */
-void gp_procinfo_child_kill(struct gp_procinfo_child *child);
+/* Runs in the helper: answers requests from the socket. `area` is a struct gp_procinfo_area. */
+void gp_procinfo_serve(int fd, void *area);
 
 #endif

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers that hang: a FIFO without a writer takes the place of a sysfs file that never answers. It
- * is where sysfs has the compute units that a process occupies.
+ * Readers that hang: a file in a FUSE that does not answer takes the place of the sysfs file with
+ * the compute units that a process occupies. A reader of it is in state D, and SIGKILL does not end
+ * it.
  */
 #include "folder.h"
+
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 #include "gpu/amd/memory_reader.h"
+#include "support/mute_fuse.h"
 
 #define GPU_ID 7u
+#define SOON   (20 * GP_NS_PER_MS) /* time limit of readings that hang */
+#define LATE   (20 * GP_NS_PER_S)  /* of others */
 
 static struct folder sysfs;
-static char fifo[128];
+static char occupancy[128];
+static struct mute_fuse fuse[GP_AMD_READERS_MAX]; /* one for each reader that hangs */
+static unsigned nfuse;
 static uint64_t pointer; /* read and write pointer of a queue in which nothing waits */
 
 static int set_up(void **state)
@@ -20,9 +32,8 @@ static int set_up(void **state)
 	folder_make(&sysfs, "GPREEMPT_KFD_SYSFS");
 	snprintf(name, sizeof name, "proc/%d/stats_%u/cu_occupancy", getpid(), GPU_ID);
 	folder_write(&sysfs, name, "", 0); /* makes the folders */
-	snprintf(fifo, sizeof fifo, "%s/%s", sysfs.path, name);
-	assert_int_equal(unlink(fifo), 0);
-	return mkfifo(fifo, 0600);
+	snprintf(occupancy, sizeof occupancy, "%s/%s", sysfs.path, name);
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -32,85 +43,243 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Reads this process as one of this account, with the result of gp_amd_readers_run(). There must be
- * a free reader. */
-static int look_as(struct gp_amd_readers *readers, uid_t account, bool at_fifo)
+/* The file does not answer from now on. SIGKILL ends a second reader of the same FUSE. */
+static void be_silent(void)
+{
+	char path[64];
+
+	if (!mute_fuse_start(&fuse[nfuse], "/mnt", NULL))
+		skip();
+	assert_int_equal(unlink(occupancy), 0);
+	mute_fuse_path(&fuse[nfuse], "/mnt/file", path, sizeof path);
+	assert_int_equal(access(path, R_OK), 0); /* waits until the server has begun */
+	assert_int_equal(symlink(path, occupancy), 0);
+	mute_fuse_silence(&fuse[nfuse++]);
+}
+
+/* All readers that hang end. */
+static void end_silence(void)
+{
+	while (nfuse)
+		mute_fuse_stop(&fuse[--nfuse]);
+}
+
+static struct gp_amd_readers make_readers(void)
+{
+	struct gp_amd_readers readers;
+
+	gp_amd_readers_init(&readers);
+	return readers;
+}
+
+/* Room for a reading of this process as one of this user. */
+static struct gp_amd_reading *prepare(struct gp_amd_readers *readers, uid_t uid, bool hangs)
 {
 	struct gp_amd_reading *g = gp_amd_readers_room(readers, 1);
 
 	assert_non_null(g);
 	*g = (struct gp_amd_reading){.pid = getpid(),
-				     .account = account,
+				     .key = 64 * (uint64_t)getpid(),
+				     .uid = uid,
 				     .gpu_id = GPU_ID,
-				     .mem_fd = -1,
-				     .has_occupancy = at_fifo,
+				     .has_occupancy = hangs,
 				     .n = 1,
 				     .pointer = {{.read_address = (uintptr_t)&pointer,
 						  .write_address = (uintptr_t)&pointer,
 						  .mask = UINT64_MAX}}};
-	return gp_amd_readers_run(readers, 1);
+	return g;
 }
 
-static int look(struct gp_amd_readers *readers, bool at_fifo)
+static char state_of(pid_t pid)
 {
-	return look_as(readers, 0, at_fifo);
+	char path[64], text[512] = "";
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof text, f));
+	fclose(f);
+	return strrchr(text, ')')[2];
 }
 
-/* All threads that wait for the FIFO go on. */
-static void answer(void)
+/* Leaves a reader in state D. SIGKILL ends one whose request the FUSE server has not taken yet:
+ * then once more. */
+static pid_t hang_in_silence(struct gp_amd_readers *readers, uid_t uid)
 {
-	int fd = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	pid_t pid;
 
-	if (fd >= 0)
-		close(fd);
+	readers->patience_ns = SOON;
+	do {
+		prepare(readers, uid, true);
+		assert_int_equal(gp_amd_readers_run(readers, 1), 0);
+		pid = readers->out[readers->nout - 1].helper.pid;
+		TEST_WAIT(state_of(pid) == 'D' || state_of(pid) == 'Z');
+	} while (state_of(pid) != 'D');
+	return pid;
 }
 
-/* However often it happens: it is those who are out now that count. */
-TEST(who_comes_back_can_look_again)
+static pid_t hang(struct gp_amd_readers *readers, uid_t uid)
 {
-	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+	be_silent();
+	return hang_in_silence(readers, uid);
+}
 
-	for (int round = 0; round < 3; round++) {
+static void read_well(struct gp_amd_readers *readers, uid_t uid)
+{
+	struct gp_amd_reading *g = prepare(readers, uid, false);
+
+	readers->patience_ns = LATE;
+	assert_int_equal(gp_amd_readers_run(readers, 1), GP_AMD_READ_ALL);
+	assert_true(g->known);
+}
+
+/* gp_amd_readers_room() frees readers that have ended. */
+static void wait_until_none_is_stuck(struct gp_amd_readers *readers)
+{
+	TEST_WAIT((gp_amd_readers_room(readers, 1), !readers->nout));
+}
+
+/* Only readers that hang now count, however often readers hung before. */
+TEST(the_number_of_stuck_readers_is_limited_and_a_reader_that_ends_is_replaced)
+{
+	struct gp_amd_readers readers = make_readers();
+
+	for (int round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < GP_AMD_READERS_MAX; i++)
-			assert_int_equal(look(&readers, true), 0);
-		assert_null(gp_amd_readers_room(&readers, 1)); /* all are out */
-		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
-		readers.patience_ns = 20 * GP_NS_PER_S;
-		assert_int_equal(look(&readers, false), -1);
-		assert_true(gp_amd_readers_room(&readers, 1)->known);
-		readers.patience_ns = 20 * GP_NS_PER_MS;
-		TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
+			hang(&readers, 0);
+		assert_null(gp_amd_readers_room(&readers, 1));
+		end_silence();
+		wait_until_none_is_stuck(&readers);
+		read_well(&readers, 0);
 	}
 	gp_amd_readers_end(&readers);
 }
 
 TEST(an_account_whose_readers_do_not_return_is_refused_and_other_accounts_are_not)
 {
-	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+	struct gp_amd_readers readers = make_readers();
 
 	for (unsigned i = 0; i < GP_AMD_READERS_PER_ACCOUNT; i++) {
 		assert_false(gp_amd_readers_refuse(&readers, 1000));
-		assert_int_equal(look_as(&readers, 1000, true), 0);
+		hang(&readers, 1000);
 	}
 	assert_true(gp_amd_readers_refuse(&readers, 1000));
 	assert_false(gp_amd_readers_refuse(&readers, 1001));
-	readers.patience_ns = 20 * GP_NS_PER_S;
-	assert_int_equal(look_as(&readers, 1001, false), -1);
-	TEST_WAIT((answer(), !gp_amd_readers_refuse(&readers, 1000)));
-	TEST_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
+	read_well(&readers, 1001);
+	end_silence();
+	TEST_WAIT(!gp_amd_readers_refuse(&readers, 1000));
 	gp_amd_readers_end(&readers);
 }
 
-/* They end by themselves, and free what they have: a sanitizer would say so. */
-TEST(who_is_out_at_the_end_is_left_alone)
+/* While it hangs in the kernel after SIGKILL: the end does not wait for it. */
+TEST(a_reader_in_state_d_does_not_delay_the_end)
 {
-	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+	struct gp_amd_readers readers = make_readers();
+	pid_t pid;
 
-	assert_int_equal(look(&readers, true), 0);
+	pid = hang(&readers, 0);
+	alarm(60); /* ends the test if this waits */
 	gp_amd_readers_end(&readers);
+	alarm(0);
+	assert_int_equal(state_of(pid), 'D');
+	end_silence();
+	assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+}
+
+/* /dev/kfd would stay open after the end of the daemon, and its holds with it. */
+TEST(a_reader_has_no_file_and_no_memory_of_its_parent)
+{
+	struct gp_amd_readers readers = make_readers();
+	int pipe[2];
+	pid_t pid;
+	char byte;
+
+	be_silent();
+	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
+	pid = hang_in_silence(&readers, 0);
+	close(pipe[1]);
+	assert_int_equal(read(pipe[0], &byte, 1), 0);
+	close(pipe[0]);
+	assert_true(syscall(SYS_kcmp, getpid(), pid, KCMP_VM, 0, 0) > 0);
+	end_silence();
+	wait_until_none_is_stuck(&readers);
+	gp_amd_readers_end(&readers);
+}
+
+/* A program that uses the library may wait for all its children. */
+TEST(wait_does_not_see_readers)
+{
+	struct gp_amd_readers readers = make_readers();
+
+	read_well(&readers, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+	gp_amd_readers_end(&readers);
+}
+
+static void kill_reader(const struct gp_amd_readers *readers)
+{
+	struct pollfd ended = {.fd = readers->reader.pidfd, .events = POLLIN};
+
+	assert_int_equal(kill(readers->reader.pid, SIGKILL), 0);
+	assert_int_equal(poll(&ended, 1, -1), 1);
+}
+
+/* f.e. when memory is short. No process is to blame. */
+TEST(a_reader_that_is_killed_is_replaced_and_no_account_counts_it)
+{
+	struct gp_amd_readers readers = make_readers();
+
+	read_well(&readers, 0);
+	kill_reader(&readers);
+	read_well(&readers, 0);
+	for (unsigned i = 0; i < GP_AMD_READERS_PER_ACCOUNT; i++) {
+		prepare(&readers, 0, false);
+		kill_reader(&readers);
+		assert_int_equal(gp_amd_readers_run(&readers, 1), GP_AMD_READ_NONE);
+		assert_false(gp_amd_readers_refuse(&readers, 0));
+	}
+	read_well(&readers, 0);
 	assert_int_equal(readers.nout, 0);
-	answer();
-	usleep(100000);
+	gp_amd_readers_end(&readers);
+}
+
+/* More readings than the first reader has room for. */
+TEST(many_processes_are_read_together)
+{
+	struct gp_amd_readers readers = make_readers();
+	struct gp_amd_reading *g;
+
+	readers.patience_ns = LATE;
+	for (unsigned n = 1; n < 1000; n *= 10) {
+		prepare(&readers, 0, false);
+		g = gp_amd_readers_room(&readers, n);
+		assert_non_null(g);
+		for (unsigned i = 0; i < n; i++)
+			g[i] = *prepare(&readers, 0, false);
+		assert_int_equal(gp_amd_readers_run(&readers, n), GP_AMD_READ_ALL);
+		for (unsigned i = 0; i < n; i++)
+			assert_true(g[i].known);
+	}
+	gp_amd_readers_end(&readers);
+}
+
+/* One queue may be gone, with its memory: the others are still read. */
+TEST(a_queue_that_cannot_be_read_is_unknown_and_others_are_known)
+{
+	struct gp_amd_readers readers = make_readers();
+	struct gp_amd_reading *g = prepare(&readers, 0, false);
+
+	g->n = 2;
+	g->pointer[1] = g->pointer[0];
+	g->pointer[0].read_address = 8;
+	readers.patience_ns = LATE;
+	assert_int_equal(gp_amd_readers_run(&readers, 1), GP_AMD_READ_ALL);
+	assert_false(g->known);
+	assert_true(g->pointer[0].pending == UINT64_MAX);
+	assert_true(g->pointer[1].pending == 0);
+	gp_amd_readers_end(&readers);
 }
 
 TEST_GROUP(set_up, tear_down)

@@ -15,7 +15,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/accounts.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/memory_reader.h"
@@ -27,7 +26,6 @@
 /* Reads the memory of the tasks. */
 struct observer {
 	struct gp_amd_readers readers;
-	struct gp_accounts accounts;
 	struct gp_amd_task **task; /* the tasks of the current reading */
 	unsigned capacity;
 };
@@ -207,24 +205,13 @@ static bool is_active(const struct gp_amd_task *t, const struct gp_amd_reading *
 	       (g->work == GP_AMD_WORK_MAYBE && now_ns < t->worked_ns + GP_AMD_LINGER_NS);
 }
 
-/* The pointers could not be read: the program or its queues have changed. */
-static void drop_pointers(struct gp_amd_task *t)
-{
-	if (t->mem_fd >= 0)
-		close(t->mem_fd);
-	t->mem_fd = -1;
-	if (!t->target) /* a session would report new pointers */
-		t->has_pointers = false;
-}
-
 static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	bool active = g->known && is_active(t, g, now_ns);
 	bool changed = g->known != t->activity_known || active != t->active;
 
-	t->mem_fd = g->mem_fd;
-	if (!g->known)
-		drop_pointers(t);
+	if (!g->known && !t->target)     /* the program or its queues have changed */
+		t->has_pointers = false; /* a session would report new pointers */
 	if (active && !t->active)
 		t->active_since_ns = now_ns;
 	if (active && (g->work == GP_AMD_WORK_SEEN || t->held))
@@ -244,12 +231,12 @@ static bool is_readable(const struct gp_amd_task *t, bool all, uint64_t now_ns)
 	       (t->prepare || all || gp_amd_proof_is_open(t, now_ns)) && t->has_pointers;
 }
 
-static void reading_of(struct observer *observer, struct gp_amd_task *t, struct gp_amd_reading *g)
+static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 {
 	g->pid = t->pid;
-	g->account = gp_account_of(&observer->accounts, t->uid);
+	g->key = gp_process_key(t->start_time, t->pid);
+	g->uid = t->uid;
 	g->gpu_id = t->gpu->node.gpu_id;
-	g->mem_fd = t->mem_fd;
 	g->was_idle = t->activity_known && !t->active && !t->new_pointers;
 	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
 	g->wants_occupancy = t->proof.state != GP_AMD_PROOF_DONE;
@@ -261,14 +248,6 @@ static void reading_of(struct observer *observer, struct gp_amd_task *t, struct 
 	t->new_pointers = false;
 	g->n = t->npointers < GP_AMD_POINTERS_MAX ? t->npointers : GP_AMD_POINTERS_MAX;
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
-}
-
-/* Whether the account of the task keeps too many readers. */
-static bool is_refused(struct observer *observer, const struct gp_amd_task *t)
-{
-	return observer->readers.nout &&
-	       gp_amd_readers_refuse(&observer->readers,
-				     gp_account_of(&observer->accounts, t->uid));
 }
 
 /* Writes up to `max` tasks to read and returns their number. Caller holds requests.lock. Only this
@@ -283,7 +262,8 @@ static unsigned choose(const struct gp_kfd_thread *h, struct observer *observer,
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *t = h->gpu[i]->task[k];
 
-			if (!is_readable(t, all, now_ns) || is_refused(observer, t))
+			if (!is_readable(t, all, now_ns) ||
+			    gp_amd_readers_refuse(&observer->readers, t->uid))
 				continue;
 			if (n < max)
 				task[n] = t;
@@ -312,7 +292,8 @@ static struct gp_amd_reading *prepare_reading(struct observer *observer, unsigne
  * of all tasks, is unknown until a reader returns. */
 static void give_up(struct gp_kfd_thread *h, struct observer *observer, struct gp_amd_task *t)
 {
-	bool blind = observer->readers.nout == GP_AMD_READERS_MAX;
+	struct gp_amd_readers *readers = &observer->readers;
+	bool blind = readers->nout == GP_AMD_READERS_MAX;
 
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_monotonic_ns() + t->stuck_for_ns;
@@ -321,13 +302,13 @@ static void give_up(struct gp_kfd_thread *h, struct observer *observer, struct g
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *other = h->gpu[i]->task[k];
 
-			if (other && (blind || is_refused(observer, other)))
+			if (other && (blind || gp_amd_readers_refuse(readers, other->uid)))
 				other->activity_known = other->active = false;
 		}
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d uid=%u%s", t->pid, t->uid,
-	       blind                     ? " no-process-is-read"
-	       : is_refused(observer, t) ? " user-is-not-read"
-					 : "");
+	       blind                                    ? " no-process-is-read"
+	       : gp_amd_readers_refuse(readers, t->uid) ? " user-is-not-read"
+							: "");
 	gp_amd_notify(t->gpu);
 }
 
@@ -350,14 +331,14 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, observer, all, observer->task, n);
 	for (unsigned i = 0; i < n; i++)
-		reading_of(observer, observer->task[i], &reading[i]);
+		reading_of(observer->task[i], &reading[i]);
 	pthread_mutex_unlock(&h->requests.lock);
 	late = gp_amd_readers_run(&observer->readers, n);
 	now_ns = gp_monotonic_ns();
 	pthread_mutex_lock(&h->requests.lock);
 	if (late >= 0)
 		give_up(h, observer, observer->task[late]);
-	for (unsigned i = 0; late < 0 && i < n; i++) {
+	for (unsigned i = 0; late == GP_AMD_READ_ALL && i < n; i++) {
 		if (note_activity(observer->task[i], &reading[i], now_ns))
 			gp_amd_notify(observer->task[i]->gpu);
 		any_open |= observer->task[i]->proof.of_hold &&
@@ -369,8 +350,6 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 
 static void free_task(struct gp_amd_task *task)
 {
-	if (task->mem_fd >= 0)
-		close(task->mem_fd);
 	free(task->pointer);
 	free(task);
 }
@@ -426,7 +405,7 @@ void *gp_amd_activity_thread(void *kfd_thread)
 	struct observer observer = {0};
 	uint64_t scan_ns = 0, wait_ns;
 
-	gp_accounts_init(&observer.accounts, GP_SUBUID_PATH);
+	gp_amd_readers_init(&observer.readers);
 	do {
 		uint64_t now_ns = gp_monotonic_ns();
 		bool all = now_ns >= scan_ns;
@@ -445,7 +424,6 @@ void *gp_amd_activity_thread(void *kfd_thread)
 		free(scan->list[i].seen);
 	free(scan);
 	gp_amd_readers_end(&observer.readers);
-	gp_accounts_free(&observer.accounts);
 	free(observer.task);
 	return NULL;
 }

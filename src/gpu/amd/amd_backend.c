@@ -147,7 +147,6 @@ static struct gp_amd_task *make_task(struct gp_amd_gpu *d, const struct gp_amd_s
 	t->queue = found->is.queue;
 	t->queues_mark = found->mark;
 	t->grace = KFD_GRACE_DEFAULT;
-	t->mem_fd = -1;
 	return t;
 }
 

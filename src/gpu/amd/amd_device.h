@@ -13,7 +13,7 @@
  *   smi.c             on the activity thread and, after a failure, on the KFD thread: which
  *                     processes the driver has evicted, and which GPUs it resets
  *   queue_pointers.c  on the activity thread: where queues without a session have their pointers
- *   memory_reader.c   a thread that reads the memory of other processes
+ *   memory_reader.c   a helper process that reads the memory of other processes
  *
  * requests.lock protects requests, devices and tasks. No thread holds it during a driver call or
  * while it reads the memory of a process. Targets belong to the KFD thread alone.
@@ -45,8 +45,8 @@ struct gp_amd_pointers {
 	uint64_t mask; /* for pointers that wrap at the end of the ring; ~0: they only grow */
 
 	/* Of the last reading. */
-	uint64_t taken; /* the read pointer */
-	bool waits;     /* packets wait */
+	uint64_t taken;   /* the read pointer */
+	uint64_t pending; /* packets that wait; UINT64_MAX: not read */
 
 	/* Evidence, see proof.c. */
 	bool moved;         /* the read pointer, since the last hold or release */
@@ -112,7 +112,6 @@ struct gp_amd_task {
 
 	/* Written by the activity thread. */
 	uint64_t queues_mark; /* hash of the serials of its queues in sysfs */
-	int mem_fd;
 	/* A read of the process's memory did not return: no further read before this time, and the
 	 * length of this pause, which doubles each time. */
 	uint64_t stuck_until_ns, stuck_for_ns;
@@ -218,6 +217,8 @@ struct gp_kfd_thread {
 	struct gp_amd_stream stream[GP_AMD_NODES_MAX]; /* only grows */
 	unsigned nstreams;
 	pthread_mutex_t smi_lock; /* held while streams are read; taken before requests.lock */
+	pthread_mutex_t query_lock;
+	struct gp_amd_readers *query_readers; /* of gp_amd_queues(); NULL: none yet */
 
 	int kfd;
 	int activity_fd;      /* wakes the activity thread */
@@ -319,13 +320,6 @@ void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns);
 /* Whether the task has all queues of its process on the device. Values of a process are not valid
  * for a part of it. Caller holds requests.lock. */
 bool gp_amd_is_whole(const struct gp_amd_task *t);
-
-/* memory_reader.c */
-
-/* A descriptor to read the memory of a process; -1: no permission. */
-int gp_amd_open_memory(pid_t pid);
-/* Number of packets in a queue; UINT64_MAX: not readable. */
-uint64_t gp_amd_read_pending(int fd, const struct gp_amd_pointers *pointers);
 
 /* mqds.c */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "gpu/amd/amd_device.h"
+#include "gpu/amd/memory_reader.h"
 
 #define QUEUES_MAX 1024
 
@@ -234,16 +234,50 @@ static int queues_from_sysfs(const struct gp_amd_gpu *d, pid_t pid, struct gp_qu
 	return all < 0 ? all : n;
 }
 
-/* Not on the KFD thread: reading the memory of a process can block. */
+static void fill_reading(const struct gp_amd_call *call, uid_t uid, int n, struct gp_amd_reading *g)
+{
+	*g = (struct gp_amd_reading){
+		.pid = call->pid, .key = gp_process_key(call->start_time, call->pid), .uid = uid};
+	for (int i = 0; i < n && g->n < GP_AMD_POINTERS_MAX; i++)
+		if (!call->queue[i].copies) /* SDMA pointers have other units */
+			g->pointer[g->n++] = call->pointer[i];
+}
+
+/* Caller holds query_lock. */
+static void read_with(struct gp_amd_readers *readers, const struct gp_amd_call *call, uid_t uid,
+		      int n)
+{
+	struct gp_amd_reading *g =
+		gp_amd_readers_refuse(readers, uid) ? NULL : gp_amd_readers_room(readers, 1);
+
+	if (!g)
+		return;
+	fill_reading(call, uid, n, g);
+	if (gp_amd_readers_run(readers, 1) != GP_AMD_READ_ALL)
+		return;
+	for (unsigned i = 0, k = 0; k < g->n; i++)
+		if (!call->queue[i].copies)
+			call->queue[i].pending = g->pointer[k++].pending;
+}
+
+/* Not on the KFD thread: it takes as long as the memory of the process, or the time limit. What
+ * cannot be read in time stays unknown. */
 static void read_pending(const struct gp_amd_call *call, int n)
 {
-	int fd = gp_amd_open_memory(call->pid);
+	struct gp_kfd_thread *h = call->gpu->kfd_thread;
+	uid_t uid[3];
 
-	for (int i = 0; i < n; i++)
-		if (!call->queue[i].copies) /* SDMA pointers have other units */
-			call->queue[i].pending = gp_amd_read_pending(fd, &call->pointer[i]);
-	if (fd >= 0)
-		close(fd);
+	if (!gp_process_uids(call->pid, uid))
+		return;
+	pthread_mutex_lock(&h->query_lock);
+	if (!h->query_readers) {
+		h->query_readers = malloc(sizeof *h->query_readers);
+		if (h->query_readers)
+			gp_amd_readers_init(h->query_readers);
+	}
+	if (h->query_readers)
+		read_with(h->query_readers, call, uid[0], n);
+	pthread_mutex_unlock(&h->query_lock);
 }
 
 /* Read after the session: a queue that was created again meanwhile gets its new serial one sample

@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "gpu/amd/amd_device.h"
+#include "gpu/amd/memory_reader.h"
 
 #define EVENTS_MAX 16
 #define TICK_NS                                                                          \
@@ -270,6 +270,10 @@ static void free_thread(struct gp_kfd_thread *h)
 	gp_requests_close(&h->requests);
 	pthread_mutex_destroy(&h->self.lock);
 	pthread_mutex_destroy(&h->smi_lock);
+	pthread_mutex_destroy(&h->query_lock);
+	if (h->query_readers)
+		gp_amd_readers_end(h->query_readers);
+	free(h->query_readers);
 	gp_amd_smi_close(h);
 	free(h->self.own);
 	free(h->split);
@@ -288,6 +292,7 @@ static int make_thread(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 	ready = gp_requests_open(&h->requests);
 	pthread_mutex_init(&h->self.lock, NULL);
 	pthread_mutex_init(&h->smi_lock, NULL);
+	pthread_mutex_init(&h->query_lock, NULL);
 	h->kfd = gp_kfd_open(err);
 	r = h->kfd < 0 ? h->kfd : gp_amd_make_room(h);
 	if (!r) {

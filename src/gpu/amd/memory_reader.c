@@ -3,42 +3,59 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-struct gp_amd_reader {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	pthread_t thread;
-	/* READER_ABANDONED: the owner frees it when it returns. READER_DETACHED: it frees itself.
-	 */
-	enum {
-		READER_IDLE,
-		READER_READING,
-		READER_ABANDONED,
-		READER_RETURNED,
-		READER_DETACHED
-	} state;
-	struct gp_amd_reading *reading;
-	unsigned n, capacity;
-	unsigned at; /* index of the current reading */
-	uint64_t since_ns;
-	uid_t account; /* of an abandoned reader: the account that blocked it */
+#include "base/process.h"
+
+#define CAPACITY 64u  /* readings of the first reader */
+#define OPEN_MAX 256u /* files that a reader keeps open */
+
+/* The first reading must begin in this multiple of the time limit for one. */
+#define BEGIN_PATIENCE 10u
+
+/* What a reader shares with this process. */
+struct board {
+	_Atomic uint32_t at;       /* index of the current reading */
+	_Atomic uint64_t since_ns; /* its begin; 0 = the first one has not begun */
+	struct gp_amd_reading reading[];
 };
+
+/* In the helper process. */
+
+/* /proc/PID/mem of the process that was last read in each place. A file that was opened stays with
+ * the memory of its program, also after execve. */
+static struct memory {
+	uint64_t key;
+	int fd;
+} memory[OPEN_MAX];
+
+static void forget_memory(struct memory *m)
+{
+	if (m->key && m->fd >= 0)
+		close(m->fd);
+	*m = (struct memory){0};
+}
+
+static struct memory *memory_of(const struct gp_amd_reading *g)
+{
+	struct memory *m = &memory[(g->key ^ g->key >> 32) / 64 % OPEN_MAX];
+	char path[32];
+
+	if (m->key == g->key)
+		return m;
+	forget_memory(m);
+	snprintf(path, sizeof path, "/proc/%d/mem", g->pid);
+	*m = (struct memory){.key = g->key, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+	return m;
+}
 
 static bool read_pointer(int fd, uint64_t address, uint64_t *value)
 {
 	return pread(fd, value, sizeof *value, (off_t)address) == sizeof *value;
-}
-
-int gp_amd_open_memory(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/mem", pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 /* Number of packets that were not taken, and the two pointers. */
@@ -52,30 +69,25 @@ static bool read_queue(int fd, const struct gp_amd_pointers *p, uint64_t *pendin
 	return true;
 }
 
-uint64_t gp_amd_read_pending(int fd, const struct gp_amd_pointers *p)
-{
-	uint64_t pending, written, taken;
-
-	return read_queue(fd, p, &pending, &written, &taken) ? pending : UINT64_MAX;
-}
-
 static void read_queues(struct gp_amd_reading *g)
 {
+	struct memory *m = memory_of(g);
+
 	g->known = g->n > 0;
 	g->pending = g->written = g->taken = 0;
-	g->opened = g->mem_fd < 0;
-	if (g->opened)
-		g->mem_fd = gp_amd_open_memory(g->pid);
-	for (unsigned i = 0; i < g->n && g->known; i++) {
+	for (unsigned i = 0; i < g->n; i++) {
 		uint64_t pending = 0, written = 0, taken = 0;
+		bool known = read_queue(m->fd, &g->pointer[i], &pending, &written, &taken);
 
-		g->known = read_queue(g->mem_fd, &g->pointer[i], &pending, &written, &taken);
+		g->known &= known;
 		g->pointer[i].taken = taken;
-		g->pointer[i].waits = pending != 0;
+		g->pointer[i].pending = known ? pending : UINT64_MAX;
 		g->pending += pending;
 		g->written += written;
 		g->taken += taken;
 	}
+	if (!g->known)
+		forget_memory(m);
 }
 
 /* A waiting packet is work, and so is a packet that was added and taken since the last reading. The
@@ -115,191 +127,136 @@ static void read_task(struct gp_amd_reading *g)
 	g->stalled = g->known && is_stalled(g);
 }
 
-static void free_reader(struct gp_amd_reader *r)
+static void serve(int fd, void *shared)
 {
-	pthread_cond_destroy(&r->changed);
-	pthread_mutex_destroy(&r->lock);
-	free(r->reading);
-	free(r);
-}
+	struct board *board = shared;
+	uint32_t n;
 
-static void close_opened(struct gp_amd_reader *r)
-{
-	for (unsigned i = 0; i <= r->at; i++)
-		if (r->reading[i].opened && r->reading[i].mem_fd >= 0)
-			close(r->reading[i].mem_fd);
-}
-
-/* Caller holds r->lock, which is released during each read. false: the reader was abandoned. */
-static bool read_all(struct gp_amd_reader *r)
-{
-	for (r->at = 0; r->at < r->n; r->at++) {
-		r->since_ns = gp_monotonic_ns();
-		pthread_mutex_unlock(&r->lock);
-		read_task(&r->reading[r->at]);
-		pthread_mutex_lock(&r->lock);
-		if (r->state != READER_READING) {
-			close_opened(r);
-			return false;
+	while (recv(fd, &n, sizeof n, 0) == (ssize_t)sizeof n) {
+		for (uint32_t i = 0; i < n; i++) {
+			atomic_store(&board->at, i);
+			atomic_store(&board->since_ns, gp_monotonic_ns());
+			read_task(&board->reading[i]);
 		}
+		if (send(fd, &n, sizeof n, MSG_NOSIGNAL) != (ssize_t)sizeof n)
+			return;
 	}
-	return true;
 }
 
-static void *reader_loop(void *arg)
+/* In this process. */
+
+void gp_amd_readers_init(struct gp_amd_readers *readers)
 {
-	struct gp_amd_reader *r = arg;
-	bool left_alone;
-
-	pthread_mutex_lock(&r->lock);
-	while (r->state == READER_IDLE || r->state == READER_READING) {
-		if (r->state == READER_IDLE) {
-			pthread_cond_wait(&r->changed, &r->lock);
-			continue;
-		}
-		if (read_all(r))
-			r->state = READER_IDLE;
-		pthread_cond_broadcast(&r->changed);
-	}
-	left_alone = r->state == READER_DETACHED;
-	r->state = READER_RETURNED;
-	pthread_mutex_unlock(&r->lock);
-	if (left_alone)
-		free_reader(r);
-	return NULL;
+	*readers = (struct gp_amd_readers){0};
+	gp_accounts_init(&readers->accounts, GP_SUBUID_PATH);
 }
 
-static struct gp_amd_reader *start_reader(void)
-{
-	struct gp_amd_reader *r = calloc(1, sizeof *r);
-	pthread_condattr_t attr;
-
-	if (!r)
-		return NULL;
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	if (pthread_create(&r->thread, NULL, reader_loop, r)) {
-		free_reader(r);
-		return NULL;
-	}
-	return r;
-}
-
-/* Frees a reader that has returned. */
-static bool free_returned(struct gp_amd_reader *r)
-{
-	bool back;
-
-	pthread_mutex_lock(&r->lock);
-	back = r->state == READER_RETURNED;
-	pthread_mutex_unlock(&r->lock);
-	if (!back)
-		return false;
-	pthread_join(r->thread, NULL);
-	free_reader(r);
-	return true;
-}
-
-static void free_all_returned(struct gp_amd_readers *readers)
+static void free_ended(struct gp_amd_readers *readers)
 {
 	for (unsigned i = readers->nout; i-- > 0;)
-		if (free_returned(readers->out[i]))
+		if (gp_helper_reap(&readers->out[i].helper, false))
 			readers->out[i] = readers->out[--readers->nout];
 }
 
-bool gp_amd_readers_refuse(struct gp_amd_readers *readers, uid_t account)
+bool gp_amd_readers_refuse(struct gp_amd_readers *readers, uid_t uid)
 {
 	unsigned n = 0;
+	uid_t account;
 
-	free_all_returned(readers);
+	if (!readers->nout)
+		return false;
+	account = gp_account_of(&readers->accounts, uid);
+	free_ended(readers);
 	for (unsigned i = 0; i < readers->nout; i++)
-		n += readers->out[i]->account == account;
+		n += readers->out[i].account == account;
 	return n >= GP_AMD_READERS_PER_ACCOUNT;
+}
+
+/* Ends a reader that is idle or has ended. */
+static void end_reader(struct gp_amd_readers *readers)
+{
+	if (!readers->capacity)
+		return;
+	gp_helper_kill(&readers->reader);
+	gp_helper_reap(&readers->reader, true);
+	readers->capacity = 0;
 }
 
 struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsigned n)
 {
-	struct gp_amd_reader *r;
-	struct gp_amd_reading *g;
+	unsigned capacity = CAPACITY;
 
-	free_all_returned(readers);
-	if (!readers->reader && readers->nout < GP_AMD_READERS_MAX)
-		readers->reader = start_reader();
-	r = readers->reader;
-	if (!r)
-		return NULL;
-	if (n > r->capacity) { /* the reader is idle and does not use the array */
-		g = realloc(r->reading, n * sizeof *g);
-		if (!g)
+	free_ended(readers);
+	while (capacity < n)
+		capacity *= 2;
+	if (n > readers->capacity || gp_pidfd_ended(readers->reader.pidfd))
+		end_reader(readers);
+	if (!readers->capacity) {
+		if (readers->nout == GP_AMD_READERS_MAX ||
+		    gp_helper_start(&readers->reader, GP_HELPER_HIDDEN,
+				    sizeof(struct board) + capacity * sizeof(struct gp_amd_reading),
+				    serve))
 			return NULL;
-		r->reading = g;
-		r->capacity = n;
+		readers->capacity = capacity;
 	}
-	return r->reading;
+	return ((struct board *)readers->reader.shared)->reading;
 }
 
-/* Counted from the begin of the current reading, if it has begun. */
-static bool is_late(const struct gp_amd_reader *r, uint64_t patience_ns)
+/* Waits for the answer. */
+static int wait_for(const struct gp_amd_readers *readers, const struct board *board)
 {
-	return r->since_ns && gp_monotonic_ns() >= r->since_ns + patience_ns;
+	uint64_t patience_ns = readers->patience_ns ? readers->patience_ns : GP_AMD_PATIENCE_NS;
+	uint64_t asked_ns = gp_monotonic_ns();
+	struct pollfd p = {.fd = readers->reader.fd, .events = POLLIN};
+	uint32_t n;
+
+	while (!p.revents) {
+		struct timespec wait = gp_timespec(patience_ns / 4);
+		uint64_t now_ns = gp_monotonic_ns(), since_ns = atomic_load(&board->since_ns);
+
+		if (since_ns && now_ns >= since_ns + patience_ns)
+			return (int)atomic_load(&board->at);
+		if (!since_ns && now_ns >= asked_ns + BEGIN_PATIENCE * patience_ns)
+			return GP_AMD_READ_NONE;
+		if (ppoll(&p, 1, &wait, NULL) < 0)
+			p.revents = 0;
+	}
+	return recv(p.fd, &n, sizeof n, 0) == (ssize_t)sizeof n ? GP_AMD_READ_ALL
+								: GP_AMD_READ_NONE;
+}
+
+/* Kills the reader, which may stay in the kernel. */
+static void abandon(struct gp_amd_readers *readers, uid_t account)
+{
+	readers->out[readers->nout].account = account;
+	gp_helper_kill(&readers->reader);
+	readers->out[readers->nout++].helper = readers->reader;
+	readers->capacity = 0;
 }
 
 int gp_amd_readers_run(struct gp_amd_readers *readers, unsigned n)
 {
-	uint64_t patience_ns = readers->patience_ns ? readers->patience_ns : GP_AMD_PATIENCE_NS;
-	struct gp_amd_reader *r = readers->reader;
-	int late = -1;
+	struct board *board = readers->reader.shared;
+	int r = GP_AMD_READ_NONE;
 
-	pthread_mutex_lock(&r->lock);
-	r->n = n;
-	r->at = 0;
-	r->since_ns = 0;
-	r->state = READER_READING;
-	pthread_cond_broadcast(&r->changed);
-	while (r->state == READER_READING) {
-		struct timespec until = gp_timespec(gp_monotonic_ns() + patience_ns / 4);
-
-		pthread_cond_timedwait(&r->changed, &r->lock, &until);
-		if (r->state == READER_READING && is_late(r, patience_ns)) {
-			late = (int)r->at;
-			r->account = r->reading[late].account;
-			r->state = READER_ABANDONED;
-		}
-	}
-	pthread_mutex_unlock(&r->lock);
-	if (late >= 0) {
-		readers->out[readers->nout++] = r;
-		readers->reader = NULL;
-	}
-	return late;
+	atomic_store(&board->at, 0);
+	atomic_store(&board->since_ns, 0);
+	if (send(readers->reader.fd, &n, sizeof n, MSG_NOSIGNAL) == (ssize_t)sizeof n)
+		r = wait_for(readers, board);
+	if (r == GP_AMD_READ_NONE)
+		abandon(readers, (uid_t)-1);
+	else if (r >= 0)
+		abandon(readers, gp_account_of(&readers->accounts, board->reading[r].uid));
+	return r;
 }
 
-/* Detaches a reader. It may free itself as soon as it gets the lock. */
-static void leave_alone(struct gp_amd_reader *r)
-{
-	pthread_t thread = r->thread;
-	bool back;
-
-	pthread_mutex_lock(&r->lock);
-	back = r->state == READER_RETURNED;
-	if (!back)
-		r->state = READER_DETACHED;
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->lock);
-	if (back)
-		free_returned(r);
-	else
-		pthread_detach(thread);
-}
-
+/* A reader that hangs ends by itself later. */
 void gp_amd_readers_end(struct gp_amd_readers *readers)
 {
+	end_reader(readers);
+	free_ended(readers);
 	for (unsigned i = 0; i < readers->nout; i++)
-		leave_alone(readers->out[i]);
-	if (readers->reader)
-		leave_alone(readers->reader);
+		close(readers->out[i].helper.pidfd);
+	gp_accounts_free(&readers->accounts);
 	*readers = (struct gp_amd_readers){0};
 }

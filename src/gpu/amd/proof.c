@@ -140,7 +140,7 @@ static bool note_queues(struct gp_amd_task *t, const struct gp_amd_reading *g, b
 		bool moved = !is_first && q->taken != g->pointer[i].taken;
 
 		q->taken = g->pointer[i].taken;
-		q->waits = g->pointer[i].waits;
+		q->pending = g->pointer[i].pending;
 		q->moved |= moved;
 		any |= moved;
 		if (q->read_address == p->stuck_address && q->taken != p->stuck_taken) {
@@ -168,7 +168,7 @@ static const struct gp_amd_pointers *add_waits(struct gp_amd_task *t, bool all_r
 
 	for (unsigned i = 0; i < t->npointers; i++) {
 		struct gp_amd_pointers *q = &t->pointer[i];
-		bool waits = !all_run && q->waits && !q->moved;
+		bool waits = !all_run && q->pending && !q->moved;
 
 		q->waited_ns = waits ? q->waited_ns + passed_ns : 0;
 		if (waits && (!longest || q->waited_ns > longest->waited_ns))
