@@ -148,6 +148,13 @@ kfd_emu 'errno suspend_queues 5 1000'
 try "$GPREEMPT" bench "$load" -n 2
 kfd_emu clear_faults
 [[ $status == 1 && $out == *'holds failed, the first with: '* ]] || fail "a driver that refuses: $status $out $err"
+# A driver that asks to try again, for ever: each hold is tried for seconds.
+kfd_emu 'errno suspend_queues 11 100000'
+try timeout 120 "$GPREEMPT" bench "$load" -n 1000 --json
+kfd_emu clear_faults
+exits 1 '*' 'bench with a driver that asks to try again'
+holds '.hold.tried >= 1 and .hold.tried < 10 and .hold.done == 0 and .hold.error != null' \
+	'the end after failures'
 kfd_emu 'ignore suspend_queues 2 100000' # the driver confirms it and does nothing
 try "$GPREEMPT" bench "$load" -n 2
 [[ $status == 1 && $out != *'hold 100.0 %'* ]] || fail "bench believes the driver: $status $out $err"

@@ -177,6 +177,7 @@ static void add_bars(struct json_object *list, const struct gp_hist *ns)
 #define EFFECTS        100 /* each costs a wait for the next sample */
 #define EFFECT_SOON_NS (50 * GP_NS_PER_MS)
 #define EFFECT_WAIT_NS (200 * GP_NS_PER_MS)
+#define FAILING_NS     (3 * GP_NS_PER_S) /* a hold is tried for seconds if the driver asks for it */
 #define BLIND_AFTER    5 /* waits without a sample; the first sample may take longer than one */
 
 static struct {
@@ -211,8 +212,9 @@ struct bench {
 	struct side hold, release;
 	struct gp_hist open, find; /* ns, on a newly opened device */
 	struct online online;
-	unsigned blind; /* consecutive samples without an answer of the device */
-	bool stopped;   /* by a signal, or because the process ended */
+	unsigned blind;      /* consecutive samples without an answer of the device */
+	uint64_t failing_ns; /* length of the holds that failed since the last success */
+	bool stopped;        /* by a signal, because the process ended, or because of failures */
 	struct gp_error release_failed;
 };
 
@@ -302,11 +304,13 @@ static void pause_between(const struct gp_holds *holds)
 static bool measure_once(struct bench *b, struct gp_holds *holds)
 {
 	uint64_t scheduled[GP_DEVICES_MAX] = {0};
+	uint64_t begin_ns = gp_monotonic_ns();
 	struct gp_error err = {0};
 	int r = gp_holds_hold(holds, &err);
 
 	if (r == -ESRCH)
 		return true;
+	b->failing_ns = r ? b->failing_ns + gp_monotonic_ns() - begin_ns : 0;
 	note(&b->hold, holds, r, true, &err);
 	pause_between(holds);
 	measure_effect(b, &b->hold, holds, scheduled);
@@ -324,7 +328,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
 			return true;
-	return gp_stop_asked();
+	return gp_stop_asked() || b->failing_ns >= FAILING_NS;
 }
 
 /* The cost of a new program: opening the device and finding the process. */
