@@ -320,14 +320,19 @@ static bool have_capability(unsigned bit)
 	       (strtoull(text, NULL, 16) >> bit & 1);
 }
 
-static bool same_user_namespace(pid_t pid)
+/* Inode number of the first user namespace (PROC_USER_INIT_INO in the kernel). */
+#define FIRST_USER_NAMESPACE 0xeffffffdu
+
+/* No process is outside the first user namespace. */
+static bool may_be_outside_user_namespace(pid_t pid)
 {
 	char path[64];
 	struct stat mine, theirs;
 
+	if (stat("/proc/self/ns/user", &mine) || mine.st_ino == FIRST_USER_NAMESPACE)
+		return false;
 	snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
-	return !stat("/proc/self/ns/user", &mine) && !stat(path, &theirs) &&
-	       mine.st_ino == theirs.st_ino;
+	return stat(path, &theirs) || mine.st_ino != theirs.st_ino;
 }
 
 #define CAPABILITY_DAC_OVERRIDE    1
@@ -387,7 +392,7 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 			pid);
 	if (!gp_have_ptrace())
 		return denied_without_rights(err, pid, uid, scope, code);
-	if (!same_user_namespace(pid))
+	if (may_be_outside_user_namespace(pid))
 		return gp_fail(err, code,
 			       "process %d is outside this container's user namespace; run on the "
 			       "host",
@@ -397,10 +402,11 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 			       "process %d belongs to user %u; gpreempt needs CAP_DAC_READ_SEARCH "
 			       "besides CAP_SYS_PTRACE to open its files in /proc",
 			       pid, uid);
-	return gp_fail(err, code,
-		       "a security module (SELinux, AppArmor or seccomp) forbids attaching to "
-		       "process %d; see the kernel's audit log",
-		       pid);
+	return gp_fail(
+		err, code,
+		"a security module (SELinux, AppArmor, Landlock or seccomp) forbids attaching "
+		"to process %d; see the kernel's audit log",
+		pid);
 }
 
 int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)

@@ -44,12 +44,11 @@ static inline void gp_report_rights(const struct gp_reporter *to)
 			  "Yama (ptrace_scope 3) forbids all users to attach to processes");
 	else if (gp_have_ptrace() && !gp_have_read_all())
 		gp_report(to, GP_FINDING_WARNING, "rights", "also run with CAP_DAC_READ_SEARCH",
-			  "gpreempt may attach to every process, but may not open files of other "
-			  "users' "
-			  "processes");
+			  "gpreempt has the capability to attach to processes of all users, but "
+			  "may not open their files");
 	else if (gp_have_ptrace())
 		gp_report(to, GP_FINDING_OK, "rights", NULL,
-			  "gpreempt may attach to every process");
+			  "gpreempt has the capabilities to attach to processes of all users");
 	else if (scope && scope != '0')
 		gp_report(to, GP_FINDING_MISSING, "rights", GP_RIGHTS_ADVICE,
 			  "Yama (ptrace_scope %c) forbids attaching to other processes", scope);

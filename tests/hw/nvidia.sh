@@ -268,7 +268,11 @@ arguments() { # one sentence and the documented exit status
 	wait "$ended"
 	try 4 suspend "$ended"
 	try 4 queues $$
-	try 4 bench 1
+	if readlink /proc/1/exe >/dev/null; then # a sandbox can forbid it, which is another answer
+		try 4 bench 1
+	else
+		try 3 bench 1
+	fi
 }
 
 held_twice() { # channels that another scheduler has disabled can be held, too

@@ -2,6 +2,7 @@
 /* Information about other processes, which the test starts. */
 #include "support/test.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -9,7 +10,7 @@
 
 #define NOBODY 65534
 
-static bool dumpable = true;
+static bool dumpable = true, in_own_namespace;
 
 /* A child that does nothing, named so, as user `uid` (0: as the test). */
 static pid_t start(const char *name, uid_t uid)
@@ -25,6 +26,8 @@ static pid_t start(const char *name, uid_t uid)
 		if (name)
 			prctl(PR_SET_NAME, name);
 		if (uid && (setgid(uid) || setuid(uid)))
+			_exit(1);
+		if (in_own_namespace && unshare(CLONE_NEWUSER))
 			_exit(1);
 		prctl(PR_SET_DUMPABLE, dumpable);
 		if (write(ready[1], "", 1) != 1)
@@ -256,6 +259,56 @@ TEST(a_denial_says_what_stands_in_the_way)
 	stop(root);
 	stop(own);
 	assert_int_equal(as_nobody(sentence_says_that_it_has_ended, root), 0);
+}
+
+/* With all rights in a user namespace of its own, and without rights on processes outside. */
+static int sentence_names_the_namespace(pid_t pid)
+{
+	struct gp_error err = {0};
+
+	if (gp_process_denied(&err, pid, -EPERM) != -EPERM)
+		return 2;
+	return strstr(err.text, "user namespace") ? 0 : 3;
+}
+
+/* Exit status 0: the sentence names the cause. */
+static int in_a_user_namespace(pid_t pid)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (unshare(CLONE_NEWUSER))
+			_exit(77);
+		_exit(sentence_names_the_namespace(pid));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+TEST(a_denial_names_a_user_namespace_only_where_that_can_be_the_cause)
+{
+	struct gp_error err = {0};
+	char name[64] = "";
+	pid_t pid;
+	int r;
+
+	if (geteuid())
+		skip();
+	pid = start(NULL, 0);
+	r = in_a_user_namespace(pid);
+	stop(pid);
+	if (r == 77 || readlink("/proc/self/ns/user", name, sizeof name - 1) < 0 ||
+	    strcmp(name, "user:[4026531837]"))
+		skip(); /* no user namespaces, or in a container */
+	assert_int_equal(r, 0);
+	in_own_namespace = true;
+	pid = start(NULL, 0);
+	in_own_namespace = false;
+	assert_int_equal(gp_process_denied(&err, pid, -EPERM), -EPERM);
+	assert_null(strstr(err.text, "namespace"));
+	assert_non_null(strstr(err.text, "security module"));
+	stop(pid);
 }
 
 TEST(root_may_look_into_others)

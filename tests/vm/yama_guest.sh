@@ -91,7 +91,7 @@ for scope in 1 2; do
 	says nobody 3 "gpreempt: cannot list the queues of process $target: $yama" "gpreempt queues $target"
 	says root 1 "$no_runtime" "gpreempt suspend $target --for 1s"
 	doctor_says nobody "*missing*Yama (ptrace_scope $scope) forbids attaching to other processes*run as root*"
-	doctor_says root '*ok*may attach to every process*'
+	doctor_says root '*ok*to attach to processes of all users*'
 done
 
 # No process may attach until the next boot, not even root's.
