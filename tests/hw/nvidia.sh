@@ -118,15 +118,15 @@ print("unknown" if v is None else v)' "$file" "$@"
 }
 
 # ---- checks -------------------------------------------------------------------------------------
-attach() { # finding a running process takes at most 2 ms (p50)
+attach() { # finding a running process takes at most 3 ms (p50), 0.7 of them to read its channels back
 	start_victim work
 	"$GPREEMPT" bench "$VICTIM_PID" --count 50 --json >"$work/bench"
 	local find hold release
 	find=$(number "$work/bench" find_us p50)
 	hold="$(number "$work/bench" hold answer_us p50)/$(number "$work/bench" hold effect_us p50)"
 	release="$(number "$work/bench" release answer_us p50)/$(number "$work/bench" release effect_us p50)"
-	awk "BEGIN { exit !($find <= 2000) }"
-	check $? "attach p50 $find us (limit 2000); hold $hold us to answer/effect, release $release us"
+	awk "BEGIN { exit !($find <= 3000) }"
+	check $? "attach p50 $find us (limit 3000); hold $hold us to answer/effect, release $release us"
 	if "$GPREEMPT" doctor | grep -q 'measured from the firmware'; then
 		[[ $hold/$release != *unknown* ]]
 		check $? 'where switches are recorded, the effect is seen'
