@@ -88,6 +88,8 @@ struct gp_control {
 	struct gp_log_limit call_log; /* of calls of users */
 
 	struct gp_procs procs;
+	uint64_t leases; /* the last number; begins with the time, so that no two daemons share one
+			  */
 	struct gp_gather *gathers;
 	uint32_t wanted; /* the event kinds that device threads report */
 
@@ -213,6 +215,19 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 /* Logs that the class of a server that works for many programs applies to all of them. */
 void gp_log_shared(const struct gp_proc *proc);
 
+/* leases.c: why users' holds last. */
+
+/* Adds a lease and returns its number; 0: the process has GP_LEASES_MAX. */
+uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_ns);
+/* False: there is no such lease (any more). */
+bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns);
+bool gp_lease_drop(struct gp_proc *proc, uint64_t lease);
+bool gp_hold_has_reason(const struct gp_proc *proc);
+/* Forgets the hold, with all reasons. The caller releases the tasks. */
+void gp_hold_forget(struct gp_proc *proc);
+/* Ends the holds whose last lease has expired. To be called periodically. */
+void gp_leases_expire(struct gp_control *c, uint64_t now_ns);
+
 /* gather.c: device commands for one call, and one answer when all are done. */
 
 struct gp_gather {
@@ -225,7 +240,8 @@ struct gp_gather {
 	uint64_t done_on; /* devices that succeeded, a bit for each */
 	pid_t pid;        /* the process concerned; 0 = none */
 	uint64_t start_time;
-	bool first;                     /* of a hold: the process was not held before */
+	bool first;                     /* of a hold: it added a reason to hold the process */
+	uint64_t lease;                 /* of a hold; 0 = none */
 	struct gp_policy_choice policy; /* the requested policy */
 	char policy_text[256];          /* its text; "" with policy_default */
 	bool policy_default;            /* the configured policy of each device, instead */

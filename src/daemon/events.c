@@ -172,8 +172,7 @@ static void on_resumed(struct gp_control *c, unsigned device,
 
 	if (!proc || proc->held_by == GP_NO_UID)
 		return;
-	proc->held_by = GP_NO_UID;
-	proc->held_by_admin = false;
+	gp_hold_forget(proc);
 	gp_log(GP_LOG_INFO, "process.resumed", "pid=%d", proc->pid);
 }
 
@@ -347,6 +346,7 @@ static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 	 * If only its owner holds it, the hold becomes an administrator's, so that the owner cannot
 	 * release it.
 	 */
+	proc->hold_stays = true;
 	if (proc->held_by != GP_NO_UID && proc->held_by_admin)
 		return;
 	proc->held_by = 0;

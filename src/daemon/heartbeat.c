@@ -88,6 +88,7 @@ static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 		sd_notify(0, "WATCHDOG=1");
 	}
 	gp_events_catch_up(c);
+	gp_leases_expire(c, now_ns);
 	for (unsigned i = 0; i < c->nthreads; i++)
 		gp_device_thread_push(c->thread[i]);
 	if (!(c->heartbeats++ % HEARTBEATS_PER_CHECK)) {

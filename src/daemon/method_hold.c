@@ -10,6 +10,9 @@
 #include "rpc/params.h"
 #include "task/json/task_json.h"
 
+#define LEASE_MIN_NS (100 * GP_NS_PER_MS)
+#define LEASE_MAX_NS (60 * GP_NS_PER_S)
+
 static const struct gp_task_stats *find_stats(const struct gp_control *c,
 					      const struct gp_proc_task *task)
 {
@@ -46,6 +49,8 @@ static void finish(struct gp_gather *g)
 	}
 	result = gp_json_begin();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	if (g->lease)
+		json_object_object_add(result, "lease", json_object_new_uint64(g->lease));
 	evicted =
 		find_eviction(g->control, gp_procs_find(&g->control->procs, g->pid, g->start_time));
 	gp_eviction_to_json(result, &evicted);
@@ -87,47 +92,87 @@ static void finish_hold(struct gp_gather *g)
 	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
 	bool failed = g->status && g->status != -ECANCELED && (g->status != -ESRCH || !g->done);
 
-	if (!proc || !g->first || !failed) {
+	if (proc && failed && g->lease)
+		gp_lease_drop(proc, g->lease);
+	else if (proc && failed && g->first)
+		proc->hold_stays = false;
+	if (!proc || !failed || gp_hold_has_reason(proc)) {
 		finish(g);
 		return;
 	}
-	proc->held_by = GP_NO_UID;
+	gp_hold_forget(proc);
 	if (!g->done)
 		finish(g);
 	else
 		undo_hold(g, proc);
 }
 
-int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *params)
-{
-	struct gp_control *c = arg;
-	struct gp_error *err = gp_rpc_error(call);
-	struct gp_proc *proc;
-	struct gp_gather *g;
-	bool force = false, there;
-	int r;
+struct hold_params {
+	bool force;
+	bool has_time, has_lease;
+	uint64_t lease_ns, lease;
+};
 
-	if (GP_PARAMS_KNOWN(params, err, "target", "force") ||
-	    gp_params_bool(params, "force", &force, &there, err))
+static int read_hold_params(struct json_object *params, struct hold_params *p, struct gp_error *err)
+{
+	bool there;
+
+	if (GP_PARAMS_KNOWN(params, err, "target", "force", "lease_ns", "lease") ||
+	    gp_params_bool(params, "force", &p->force, &there, err) ||
+	    gp_params_u64(params, "lease_ns", LEASE_MIN_NS, LEASE_MAX_NS, &p->lease_ns,
+			  &p->has_time, err) ||
+	    gp_params_u64(params, "lease", 1, UINT64_MAX, &p->lease, &p->has_lease, err))
 		return -EINVAL;
-	proc = gp_method_target(c, call, params);
-	if (!proc)
-		return 0;
-	r = gp_may_hold(c, call, proc, false, err);
-	if (!r && !proc->ntasks)
-		r = gp_fail(err, -ESRCH, "gpreemptd sees no queues of process %d", proc->pid);
-	if (!r && proc->shared && !force)
-		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
-	if (r) {
-		gp_procs_drop_unused(&c->procs, proc);
-		return r;
+	return p->has_lease && !p->has_time
+		       ? gp_fail(err, -EINVAL, "lease needs lease_ns, its new length")
+		       : 0;
+}
+
+static uint64_t count_held(const struct gp_control *c, const struct gp_proc *proc)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		n += t && t->held;
 	}
+	return n;
+}
+
+static int renew(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
+		 const struct hold_params *p, struct gp_error *err)
+{
+	struct json_object *result;
+
+	if (!gp_lease_renew(proc, p->lease, p->lease_ns))
+		return gp_fail(err, -ENOENT, "the hold of process %d has ended", proc->pid);
+	result = gp_json_begin();
+	json_object_object_add(result, "tasks", json_object_new_uint64(count_held(c, proc)));
+	json_object_object_add(result, "lease", json_object_new_uint64(p->lease));
+	gp_rpc_reply(call, result);
+	return 0;
+}
+
+static int begin_hold(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
+		      const struct hold_params *p, struct gp_error *err)
+{
+	struct gp_gather *g;
+
+	if (p->has_time && proc->nleases == GP_LEASES_MAX)
+		return gp_fail(err, -EUSERS,
+			       "%d clients hold process %d for a time already; try again later",
+			       GP_LEASES_MAX, proc->pid);
 	g = gp_gather_new(c, call, finish_hold);
 	if (!g)
 		return 0;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
-	g->first = proc->held_by == GP_NO_UID;
+	g->first = !proc->hold_stays;
+	if (p->has_time)
+		g->lease = gp_lease_add(c, proc, p->lease_ns);
+	else
+		proc->hold_stays = true;
 	if (proc->held_by == GP_NO_UID || gp_administers(c, gp_rpc_peer(call))) {
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
@@ -140,15 +185,56 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 	return 0;
 }
 
+int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	struct hold_params p = {0};
+	struct gp_proc *proc;
+	int r;
+
+	if (read_hold_params(params, &p, err))
+		return -EINVAL;
+	proc = gp_method_target(c, call, params);
+	if (!proc)
+		return 0;
+	r = gp_may_hold(c, call, proc, false, err);
+	if (!r && p.has_lease)
+		return renew(c, call, proc, &p, err);
+	if (!r && !proc->ntasks)
+		r = gp_fail(err, -ESRCH, "gpreemptd sees no queues of process %d", proc->pid);
+	if (!r && proc->shared && !p.force)
+		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
+	if (!r)
+		r = begin_hold(c, call, proc, &p, err);
+	if (r)
+		gp_procs_drop_unused(&c->procs, proc);
+	return r;
+}
+
+/* The lease has ended, or the process stays held for another reason. */
+static int say_not_released(struct gp_rpc_call *call, const struct gp_proc *proc)
+{
+	struct json_object *result = gp_json_begin();
+
+	json_object_object_add(result, "tasks", json_object_new_uint64(0));
+	json_object_object_add(result, "held", json_object_new_boolean(proc->held_by != GP_NO_UID));
+	gp_rpc_reply(call, result);
+	return 0;
+}
+
 int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_control *c = arg;
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_proc *proc;
 	struct gp_gather *g;
+	uint64_t lease;
+	bool has_lease;
 	int r;
 
-	if (GP_PARAMS_KNOWN(params, err, "target"))
+	if (GP_PARAMS_KNOWN(params, err, "target", "lease") ||
+	    gp_params_u64(params, "lease", 1, UINT64_MAX, &lease, &has_lease, err))
 		return -EINVAL;
 	proc = gp_method_target(c, call, params);
 	if (!proc)
@@ -160,12 +246,14 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 		gp_procs_drop_unused(&c->procs, proc);
 		return r;
 	}
+	if (has_lease && (!gp_lease_drop(proc, lease) || gp_hold_has_reason(proc)))
+		return say_not_released(call, proc);
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
-	proc->held_by = GP_NO_UID;
+	gp_hold_forget(proc);
 	if (gp_method_may_log(c, call))
 		gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
 		       gp_rpc_peer(call)->uid);
@@ -201,7 +289,7 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 		if ((proc->held_by == GP_NO_UID && !is_being_released(c, proc)) ||
 		    gp_may_hold(c, call, proc, true, NULL))
 			continue;
-		proc->held_by = GP_NO_UID;
+		gp_hold_forget(proc);
 		command_tasks(c, g, proc, GP_COMMAND_RELEASE);
 	}
 	gp_gather_go(g);

@@ -26,6 +26,8 @@ struct gp_proc_task {
 
 struct gp_procs;
 
+#define GP_LEASES_MAX 8 /* of a process */
+
 struct gp_proc {
 	struct gp_procs *procs; /* the set it belongs to */
 	pid_t pid;
@@ -58,6 +60,12 @@ struct gp_proc {
 
 	uid_t held_by; /* the user who holds it; GP_NO_UID: not held by a user */
 	bool held_by_admin;
+	/* With held_by: why the hold lasts. It ends when no reason is left. See leases.c. */
+	bool hold_stays; /* until it is released */
+	struct gp_lease {
+		uint64_t number, until_ns;
+	} lease[GP_LEASES_MAX];
+	unsigned nleases;
 
 	unsigned ntasks, capacity;
 	struct gp_proc_task *task;

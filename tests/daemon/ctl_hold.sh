@@ -27,6 +27,39 @@ for pid in "$one" "$two"; do
 	goes_on "$pid" || fail "$pid does not go on after suspend --for"
 done
 
+# Each command ends its own hold only, and says what became of it.
+events() { # FILE
+	jq -r .event "$work/$1" | paste -sd' '
+}
+suspend_for() { # NAME TIME: in the background, until it holds $one; sets TIMED
+	"$GPREEMPT" suspend "$one" --for "$2" --json >"$work/$1" 2>"$work/$1.err" &
+	TIMED=$!
+	until_true grep -q held "$work/$1" || fail "suspend --for $2: $(<"$work/$1.err")"
+}
+suspend_for overtaken 2s
+overtaken=$TIMED
+expect 0 '' 'a hold without a time beside one' "$GPREEMPT" suspend "$one"
+wait "$overtaken" || fail "suspend --for beside another hold: $(<"$work/overtaken.err")"
+[[ $(events overtaken) == 'held kept' ]] || fail "beside another hold: $(<"$work/overtaken")"
+is "$one" '.state == "suspended"'
+expect 0 '' 'resume of both' "$GPREEMPT" resume "$one"
+[[ $out == released* ]] || fail "resume of both: $out"
+suspend_for resumed 1m
+expect 0 '' 'resume of a timed hold' "$GPREEMPT" resume "$one"
+[[ $out == released* ]] || fail "resume of a timed hold: $out"
+expect 0 '' 'a later hold' "$GPREEMPT" suspend "$one"
+wait "$TIMED" || fail "suspend --for that was resumed: $(<"$work/resumed.err")"
+[[ $(events resumed) == 'held resumed' ]] || fail "after a resume: $(<"$work/resumed")"
+is "$one" '.state == "suspended"'
+expect 0 '' 'resume of the later hold' "$GPREEMPT" resume "$one"
+[[ $out == released* ]] || fail "resume of the later hold: $out"
+suspend_for killed 1m
+kill_job "$TIMED"
+is "$one" '.state == "suspended"'
+until_true said daemon 'process.lease-expired' || fail 'the hold of a killed client has no end'
+until_true eval "is \$one '.state != \"suspended\"'"
+goes_on "$one" || fail 'it does not go on when the client was killed'
+
 # All, but not what the policy holds: of three busy jobs beside a service two wait for their turn.
 "$GPREEMPT" suspend "$two" >/dev/null
 load serve --kernel 200us --every 5ms
@@ -73,8 +106,12 @@ goes_on "$one" || fail 'it does not run when the daemon goes on'
 	fail 'the daemon took the hold up again'
 
 # One that was killed.
+suspend_for orphaned 1m
 "$GPREEMPT" suspend "$one" >/dev/null
 kill_job "$DAEMON"
+wait "$TIMED" && fail "suspend --for does not fail when the daemon is killed: $(<"$work/orphaned")"
+[[ $(<"$work/orphaned.err") == *'the hold ends with the daemon'* ]] ||
+	fail "suspend --for without its daemon said: $(<"$work/orphaned.err")"
 expect 0 '' 'resume --all after the daemon was killed' "$GPREEMPT" resume --all
 "$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
 	fail 'it is still held after the daemon was killed'

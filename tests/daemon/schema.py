@@ -82,7 +82,11 @@ def main(path, schema_path, pid):
     assert must("hold", {"target": target, "force": False}) == {"tasks": 1}
     assert [t["state"] for t in must("tasks", {"pid": pid})["tasks"]] == ["suspended"]
     must("release", {"target": target})
+    lease = must("hold", {"target": target, "lease_ns": 60 * 10**9})["lease"]
+    assert must("hold", {"target": target, "lease_ns": 60 * 10**9, "lease": lease}) == {"tasks": 1, "lease": lease}
     must("hold", {"target": target})
+    assert must("release", {"target": target, "lease": lease}) == {"tasks": 0, "held": True}
+    assert must("release", {"target": target, "lease": lease}) == {"tasks": 0, "held": True}
     assert must("release_all", {}) == {"tasks": 1}
     must("policy", {"policy": "rr"})
     must("policy", {"policy": "priority:quantum=50", "device": 0})

@@ -18,6 +18,8 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
+#define LEASE_NS (3 * GP_NS_PER_S) /* the daemon releases when this program is gone for so long */
+#define RENEW_NS (500 * GP_NS_PER_MS)
 
 static struct {
 	struct gp_targets targets;
@@ -64,7 +66,8 @@ enum event_kind {
 	BEGAN,   /* ns: how long the hold took */
 	AGAIN,   /* the task ran, and is held again. ns of this and the next: held for */
 	ENDED,   /* the process has ended */
-	RESUMED, /* another process released the task */
+	RESUMED, /* another process released the task, or the daemon's hold ended otherwise */
+	KEPT,    /* the task stays held by another command */
 	RELEASED,
 };
 
@@ -81,7 +84,8 @@ struct event {
 
 static void print_event_json(const struct event *e)
 {
-	static const char *const kinds[] = {"held", "again", "ended", "resumed", "released"};
+	static const char *const kinds[] = {"held",    "again", "ended",
+					    "resumed", "kept",  "released"};
 	struct json_object *o = json_object_new_object();
 
 	gp_field_put_text(o, "event", kinds[e->kind]);
@@ -129,7 +133,18 @@ static void print_event_text(const struct event *e)
 		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
 		break;
 	case ENDED: printf("%s has ended; it was held for %s until then", task, time.text); break;
-	case RESUMED: printf("%s was released by another process after %s", task, time.text); break;
+	case RESUMED:
+		if (e->device >= 0)
+			printf("%s was released by another process after %s", task, time.text);
+		else
+			printf("the hold of %s ended after %s: another process released it, the "
+			       "daemon ended, or this program was stopped",
+			       task, time.text);
+		break;
+	case KEPT:
+		printf("%s stays held by another command; this one held it for %s", task,
+		       time.text);
+		break;
 	case RELEASED:
 		printf("released %s after %s", task, time.text);
 		if (e->again)
@@ -266,6 +281,7 @@ struct held {
 	unsigned n; /* the first n targets */
 	char name[GP_TARGETS_MAX][32];
 	uint64_t start_time[GP_TARGETS_MAX];
+	uint64_t lease[GP_TARGETS_MAX]; /* with --for; 0: none, or its end was printed */
 	uint64_t since_ns;
 };
 
@@ -295,11 +311,14 @@ static int hold_all(struct gp_client *client, struct held *h, struct gp_error *e
 
 		if (env.force)
 			gp_field_put_bool(params, "force", true);
+		if (env.for_ns != GP_NEVER)
+			gp_field_put(params, "lease_ns", LEASE_NS);
 		gp_process_name(pid, h->name[h->n], sizeof h->name[h->n]);
 		h->start_time[h->n] = gp_process_start_time(pid);
 		r = gp_ask_about(client, "hold", pid, params, &answer, err);
 		if (!r && !gp_field_number_or(answer, "tasks", 1))
 			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
+		h->lease[h->n] = gp_field_number_or(answer, "lease", 0);
 		if (!r)
 			print_daemon_event(h, h->n, BEGAN, gp_monotonic_ns() - asked_ns, answer);
 		json_object_put(answer);
@@ -312,23 +331,20 @@ static bool has_ended(const struct held *h, unsigned i)
 	return gp_process_start_time(env.targets.pid[i]) != h->start_time[i];
 }
 
-static bool any_left(const struct held *h)
-{
-	for (unsigned i = 0; i < h->n; i++)
-		if (!has_ended(h, i))
-			return true;
-	return false;
-}
-
+/* Without a lease: whatever holds the process. */
 static void ask_release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
 {
 	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;
-	struct json_object *answer = NULL;
+	struct json_object *params = json_object_new_object(), *answer = NULL;
 	struct gp_error err = {0};
-	int r = has_ended(h, i)
-			? -ESRCH
-			: gp_ask_about(client, "release", env.targets.pid[i], NULL, &answer, &err);
+	int r = -ESRCH;
 
+	if (h->lease[i])
+		gp_field_put(params, "lease", h->lease[i]);
+	if (has_ended(h, i))
+		json_object_put(params);
+	else
+		r = gp_ask_about(client, "release", env.targets.pid[i], params, &answer, &err);
 	if (r == -ESRCH) {
 		print_daemon_event(h, i, ENDED, held_ns, NULL);
 	} else if (r) {
@@ -338,7 +354,8 @@ static void ask_release(struct gp_client *client, const struct held *h, unsigned
 	} else if (gp_field_number_or(answer, "tasks", 1)) {
 		print_daemon_event(h, i, RELEASED, held_ns, answer);
 	} else {
-		print_daemon_event(h, i, RESUMED, held_ns, answer);
+		print_daemon_event(h, i, gp_field_true(answer, "held") ? KEPT : RESUMED, held_ns,
+				   answer);
 	}
 	json_object_put(answer);
 }
@@ -355,17 +372,67 @@ static int release_all(const struct held *h)
 		return gp_cli_fail(&err);
 	}
 	for (unsigned i = 0; i < h->n; i++)
-		ask_release(client, h, i, &exit);
+		if (env.for_ns == GP_NEVER || h->lease[i])
+			ask_release(client, h, i, &exit);
 	gp_client_close(client);
 	return exit;
 }
 
-static void wait_for_end(const struct held *h, uint64_t end_ns)
+/* 0, or -errno if the daemon does not answer. */
+static int renew(struct gp_client *client, struct held *h, unsigned i, struct gp_error *err)
 {
-	uint64_t now_ns;
+	struct json_object *params = json_object_new_object();
+	int r;
 
-	while (!gp_stop_asked() && any_left(h) && (now_ns = gp_monotonic_ns()) < end_ns)
-		gp_stop_sleep(end_ns - now_ns < TICK_NS ? end_ns : now_ns + TICK_NS);
+	gp_field_put(params, "lease", h->lease[i]);
+	gp_field_put(params, "lease_ns", LEASE_NS);
+	r = gp_ask_about(client, "hold", env.targets.pid[i], params, NULL, err);
+	if (r != -ENOENT && r != -ESRCH)
+		return r;
+	print_daemon_event(h, i, has_ended(h, i) ? ENDED : RESUMED, gp_monotonic_ns() - h->since_ns,
+			   NULL);
+	h->lease[i] = 0;
+	*err = (struct gp_error){0};
+	return 0;
+}
+
+/* Renews the leases. Sets *any if one is left. */
+static int renew_all(struct held *h, bool *any, struct gp_error *err)
+{
+	struct gp_client *client;
+	int r = gp_client_connect(NULL, &client, err);
+
+	*any = false;
+	if (r)
+		return r;
+	for (unsigned i = 0; i < h->n && !r; i++) {
+		if (h->lease[i])
+			r = renew(client, h, i, err);
+		*any |= h->lease[i] != 0;
+	}
+	gp_client_close(client);
+	return r;
+}
+
+/* Waits for the end of --for, as long as the daemon holds a target. */
+static int wait_for_end(struct held *h, uint64_t end_ns, struct gp_error *err)
+{
+	bool any = true;
+	uint64_t now_ns;
+	int r = 0;
+
+	while (any && !r && (now_ns = gp_monotonic_ns()) < end_ns) {
+		if (gp_stop_sleep(end_ns - now_ns < RENEW_NS ? end_ns : now_ns + RENEW_NS))
+			break;
+		if (gp_monotonic_ns() < end_ns)
+			r = renew_all(h, &any, err);
+	}
+	if (r)
+		gp_error_prefix(err,
+				"the hold ends with the daemon, or in %d s (gpreempt resume --all "
+				"makes sure)",
+				(int)(LEASE_NS / GP_NS_PER_S));
+	return r;
 }
 
 /*
@@ -388,9 +455,9 @@ static bool suspend_by_daemon(int *exit)
 	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
 	if (!r && env.for_ns == GP_NEVER && !gp_stop_asked())
 		return true;
-	if (!r)
-		wait_for_end(&h, gp_time_add(gp_monotonic_ns(), env.for_ns));
-	if (h.n) {
+	if (!r && wait_for_end(&h, gp_time_add(gp_monotonic_ns(), env.for_ns), &err)) {
+		*exit = gp_cli_fail(&err);
+	} else if (h.n) {
 		int code = release_all(&h);
 
 		*exit = *exit ? *exit : code;
