@@ -349,6 +349,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.attr = t->attr,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
 				     (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+		.held_for_gang = t->gang_user_hold && !t->user_hold,
 		.held = t->held && !t->unsure,
 		.unsure = t->unsure,
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&

@@ -282,7 +282,7 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 		if (!code && is_held(tasks, pid))
 			note_released(o, pid, daemon, answer);
 		json_object_put(answer);
-		if (code == -EPERM || code == -EACCES)
+		if (code == -EPERM || code == -EACCES || code == -EBUSY)
 			note_failed(o, pid, &o->answer[i]);
 		if (is_silence(code))
 			r = gp_fail(why, code, "%s", o->answer[i].text);
@@ -367,12 +367,13 @@ static void ask_daemon(struct outcome *o)
 	o->answer = NULL;
 }
 
-/* The daemon's reason for which it could not release the process; NULL: it could, or the daemon
- * does not know the process, which may still have a record. */
+/* The daemon's reason for which it could not release the process; NULL: it could, or refuses to
+ * release one process of a gang, or does not know the process, which may still have a record. */
 static const struct gp_error *daemon_failure(const struct outcome *o, pid_t pid)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
-		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH)
+		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH &&
+		    o->answer[i].code != -EBUSY)
 			return &o->answer[i];
 	return NULL;
 }
