@@ -17,12 +17,8 @@
  * from it, and SIGKILL ends a wait for memory. */
 __attribute__((noreturn)) static void run(int fd, void *shared, void (*serve)(int fd, void *shared))
 {
-	sigset_t none;
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "gpreempt-helper");
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (dup2(fd, 0) || close_range(1, ~0u, 0))
 		_exit(1);
 	serve(0, shared);
@@ -31,7 +27,7 @@ __attribute__((noreturn)) static void run(int fd, void *shared, void (*serve)(in
 
 /* A clone without a signal at its end is hidden from wait(). The thread sanitizer must see a
  * fork(). */
-static pid_t start_process(enum gp_helper_kind kind)
+static pid_t clone_process(enum gp_helper_kind kind)
 {
 #ifndef __SANITIZE_THREAD__
 	if (kind == GP_HELPER_HIDDEN)
@@ -39,6 +35,21 @@ static pid_t start_process(enum gp_helper_kind kind)
 #endif
 	(void)kind;
 	return fork();
+}
+
+/* The helper keeps all signals blocked. It has the signal handlers of this program, and a signal
+ * for the process group (Ctrl-C) would run them a second time. SIGKILL still ends it. */
+static pid_t start_process(enum gp_helper_kind kind)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone_process(kind);
+	if (pid)
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }
 
 int gp_helper_start(struct gp_helper *h, enum gp_helper_kind kind, size_t size,
@@ -66,7 +77,12 @@ int gp_helper_start(struct gp_helper *h, enum gp_helper_kind kind, size_t size,
 		r = h->pidfd;
 	if (!r)
 		return 0;
-	close(h->fd); /* which ends a helper that was started */
+	close(h->fd);
+	if (h->pid > 0) { /* it has nothing to do, so SIGKILL ends it */
+		kill(h->pid, SIGKILL);
+		while (waitpid(h->pid, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
 	if (h->shared != MAP_FAILED)
 		munmap(h->shared, size);
 	return r;

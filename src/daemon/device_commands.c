@@ -141,8 +141,14 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 		       "the hold was cancelled: a user released the process meanwhile");
 		return true;
 	}
-	/* A released task may stay held by the policy, its gang or a later hold. Otherwise nothing
-	 * of this daemon may stop it any more. */
+	if (!w->held && t.held_for_gang) {
+		answer(dt, w->token, -EBUSY,
+		       "it stays held, because another process of its gang is held; release that "
+		       "one, too");
+		return true;
+	}
+	/* A released task may stay held by the policy or a later hold. Otherwise nothing of this
+	 * daemon may stop it any more. */
 	if (w->held ? t.held && t.settled : t.held_by || (!t.held && t.settled)) {
 		answer(dt, w->token, 0, "");
 		return true;

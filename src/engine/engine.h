@@ -184,9 +184,10 @@ struct gp_task_stats {
 	pid_t pid;
 	char name[32];
 	struct gp_task_attr attr;
-	uint8_t held_by; /* GP_HELD_BY_* */
-	bool held;       /* as far as is known: observed where possible. False if `unsure` */
-	bool unsure;     /* the last hold or release failed: it may be held or not */
+	uint8_t held_by;    /* GP_HELD_BY_* */
+	bool held_for_gang; /* users hold other members of its gang, not this one */
+	bool held;          /* as far as is known: observed where possible. False if `unsure` */
+	bool unsure;        /* the last hold or release failed: it may be held or not */
 	/* No hold or release is under way, unsure or unproven. If the task is not held, this engine
 	 * has no hold on it. If the task is held and a user wants that, this engine holds it. */
 	bool settled;

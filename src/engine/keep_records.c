@@ -23,6 +23,7 @@ int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t)
 
 	if (t->undo_kept || !e->config.before_change)
 		return 0;
+	t->prepared = true;
 	r = gp_gpu_undo_record(e->gpu, t->handle, &undo);
 	if (!r)
 		r = e->config.before_change(e->config.arg, &undo);
@@ -56,18 +57,28 @@ static bool is_original(const struct gp_task *t)
 	       !t->slice.in_flight;
 }
 
+static void drop_record(struct gp_engine *e, struct gp_task *t)
+{
+	if (!t->undo_kept || !e->config.drop_record)
+		return;
+	e->config.drop_record(e->config.arg, t->record_number);
+	t->undo_kept = t->touched = t->hold_again = t->slice_again = false;
+}
+
 /* A record tells other processes that this process has changed the task or is about to change it.
- * So it must not outlive the change. */
+ * So it must not outlive the change. The same holds for what the back end has prepared. */
 void gp_engine_drop_records(struct gp_engine *e)
 {
-	for (unsigned i = 0; e->config.drop_record && i < e->n; i++) {
+	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
-		if (!t->undo_kept || t->let_go || t->attr.class != GP_UNMANAGED ||
+		if (!(t->undo_kept || t->prepared) || t->let_go || t->attr.class != GP_UNMANAGED ||
 		    t->gang_user_hold || !is_original(t))
 			continue;
-		e->config.drop_record(e->config.arg, t->record_number);
-		t->undo_kept = t->touched = t->hold_again = t->slice_again = false;
+		drop_record(e, t);
+		if (t->prepared)
+			gp_gpu_unprepare(e->gpu, t->handle);
+		t->prepared = false;
 	}
 }
 

@@ -68,11 +68,18 @@ static struct gp_task_attr classify(const struct gp_engine *e, uint64_t task,
 	return GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
 }
 
+static void prepare(struct gp_engine *e, struct gp_task *t)
+{
+	if (t->attr.class == GP_UNMANAGED)
+		return;
+	gp_gpu_prepare(e->gpu, t->handle, t->attr.class == GP_BEST_EFFORT);
+	t->prepared = true;
+}
+
 static void take_attr(struct gp_engine *e, struct gp_task *t, const struct gp_task_attr *attr)
 {
 	t->attr = *attr;
-	if (attr->class != GP_UNMANAGED)
-		gp_gpu_prepare(e->gpu, t->handle, attr->class == GP_BEST_EFFORT);
+	prepare(e, t);
 	e->gangs_stale = true;
 }
 
@@ -104,8 +111,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	if (e->policy.ops->task_in)
 		e->policy.ops->task_in(&e->state, &e->view_task[e->n],
 				       gp_policy_task(&e->view, e->n));
-	if (t->attr.class != GP_UNMANAGED)
-		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
+	prepare(e, t);
 	e->n++;
 	e->gangs_stale = true;
 	gp_engine_emit(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
@@ -343,6 +349,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.attr = t->attr,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
 				     (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+		.held_for_gang = t->gang_user_hold && !t->user_hold,
 		.held = t->held && !t->unsure,
 		.unsure = t->unsure,
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&

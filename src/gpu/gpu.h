@@ -224,6 +224,10 @@ struct gp_gpu_ops {
 	 * held; else other tasks are held for it. A failure shows at the first action. */
 	void (*prepare)(struct gp_gpu *gpu, uint32_t handle, bool will_be_held);
 
+	/* The task is in its original state, and no action is expected: ends what prepare() and
+	 * undo_record() began, so that other processes can hold it. */
+	void (*unprepare)(struct gp_gpu *gpu, uint32_t handle);
+
 	/* Fills in `n` observations by their handles. -errno: nothing is known now. */
 	int (*observe)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
 		       unsigned n);
@@ -322,6 +326,7 @@ struct gp_gpu {
 #define gp_gpu_attach(g, ...)      GP_CALL((g)->ops, attach, g, __VA_ARGS__)
 #define gp_gpu_detach(g, ...)      GP_CALL_VOID((g)->ops, detach, g, __VA_ARGS__)
 #define gp_gpu_prepare(g, ...)     GP_CALL_VOID((g)->ops, prepare, g, __VA_ARGS__)
+#define gp_gpu_unprepare(g, ...)   GP_CALL_VOID((g)->ops, unprepare, g, __VA_ARGS__)
 #define gp_gpu_observe(g, ...)     GP_CALL((g)->ops, observe, g, __VA_ARGS__)
 #define gp_gpu_act(g, ...)         GP_CALL((g)->ops, act, g, __VA_ARGS__)
 #define gp_gpu_event_fd(g)         GP_CALL((g)->ops, event_fd, g)

@@ -8,6 +8,9 @@
 
 #include <linux/kcmp.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -216,6 +219,33 @@ TEST(wait_does_not_see_readers)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 	gp_amd_readers_end(&readers);
+}
+
+/* Shared with readers: they have the handlers of this program. */
+static atomic_int *handled;
+
+static void note_signal(int number)
+{
+	(void)number;
+	++*handled;
+}
+
+/* Ctrl-C goes to the readers of a program, too. */
+TEST(a_signal_does_not_run_the_handlers_of_the_program_in_a_reader)
+{
+	struct gp_amd_readers readers = make_readers();
+
+	handled = mmap(NULL, sizeof *handled, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	assert_true(handled != MAP_FAILED);
+	assert_true(signal(SIGINT, note_signal) != SIG_ERR);
+	read_well(&readers, 0);
+	assert_int_equal(kill(readers.reader.pid, SIGINT), 0);
+	read_well(&readers, 0); /* the signal comes before the question */
+	assert_int_equal(*handled, 0);
+	signal(SIGINT, SIG_DFL);
+	gp_amd_readers_end(&readers);
+	munmap(handled, sizeof *handled);
 }
 
 static void kill_reader(const struct gp_amd_readers *readers)

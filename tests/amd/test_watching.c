@@ -5,6 +5,12 @@
  */
 #include "amd_world.h"
 
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/process.h"
+
 /* The program is watched and not held. */
 static uint32_t watch(struct amd_world *w, const struct target *t)
 {
@@ -85,6 +91,37 @@ AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 	take_one_packet(w, t, 50000); /* 5 s: longer than the watch assumes */
 	TEST_WAIT(is_idle(w, handle));
 	assert_false(target_ask(t, "done 0"));
+}
+
+static int is_reader(void *arg, pid_t pid)
+{
+	char name[32];
+
+	if (gp_process_parent(pid) != getpid() ||
+	    strcmp(gp_process_name(pid, name, sizeof name), "gpreempt-helper") != 0)
+		return 0;
+	*(pid_t *)arg = pid;
+	return 1;
+}
+
+/* The reader is killed, f.e. because memory is short, and no other can be started. */
+AMD_TEST(without_a_reader_activity_is_unknown)
+{
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = watch(w, t);
+	struct rlimit files, none;
+	pid_t reader = 0;
+
+	TEST_WAIT(is_idle(w, handle));
+	gp_process_each(is_reader, &reader);
+	assert_true(reader > 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){.rlim_cur = 3, .rlim_max = files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(kill(reader, SIGKILL), 0);
+	TEST_WAIT(!(aw_look(w, handle).known & GP_KNOWN_ACTIVE));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	TEST_WAIT(is_idle(w, handle));
 }
 
 /* The new queue has the number or the count of the old one, not its memory. */

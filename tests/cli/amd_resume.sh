@@ -50,6 +50,29 @@ end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
 said refused 'was released by another process' || fail "the holder said: $(<"$work/refused")"
 [[ $(records) == 0 ]] || fail 'the holder that goes on does not drop its record'
 
+# A holder with another undo file (of another user): "nothing was held" would be false. Before Linux
+# 6.12.103 the holder traces the process, and no other process can look.
+not_known="gpreempt: it is not known whether process $load is held"
+for rule in old new; do
+	kfd_emu "rule $rule"
+	GPREEMPT_UNDO=$work/other suspend_in_background elsewhere "$load"
+	[[ $rule == old ]] || kfd_emu 'errno get_queue_snapshot 5 100000'
+	for what in "$load" --all; do
+		try "$GPREEMPT" resume "$what"
+		if [[ $rule == old ]]; then
+			exits 1 "$not_known: process $JOB (gpreempt) traces it; end that first" "resume $what and a holder with another undo file"
+		else
+			exits 1 "$not_known: the driver does not say whether it has a debug session (Input/output error)" "resume $what and a driver that does not say"
+		fi
+		[[ $out == '' ]] || fail "resume $what, rule $rule: '$out'"
+	done
+	is_held "$load" || fail 'released: this tests nothing'
+	kfd_emu clear_faults
+	end_job INT "$JOB" || fail "rule $rule, the holder: exit $?"
+	expect 0 '' 'resume of what is not held' "$GPREEMPT" resume "$load"
+	[[ $out == 'nothing was held' ]] || fail "rule $rule: resume said '$out'"
+done
+
 # A frozen holder looks like one that sleeps.
 if can_freeze; then
 	suspend_in_background frozen "$load"

@@ -45,6 +45,24 @@ try "$GPREEMPT" resume "$small"
 exits 0 '' 'resume'
 [[ $out == 'nothing was held' ]] || fail "resume: $out"
 
+# A process of a gang stays held as long as a user holds another one.
+for pid in "$large" "$small"; do
+	"$GPREEMPT" set "$pid" --class be --gang both >/dev/null || fail 'set --gang'
+	"$GPREEMPT" suspend "$pid" >/dev/null || fail "suspend $pid"
+done
+try "$GPREEMPT" resume "$large"
+exits 1 'gpreempt: *it stays held, because another process of its gang is held; release that one, too' 'resume of one of a gang'
+[[ $out == '' ]] || fail "resume of one of a gang: $out"
+[[ $(task "$large" .state) == '"suspended"' ]] || fail 'released: this tests nothing'
+try "$GPREEMPT" suspend "$large" --for 20ms
+[[ $status == 1 && $out != *released* ]] || fail "suspend --for of one of a gang: exit $status, '$out'"
+expect 0 '' 'resume of the other' "$GPREEMPT" resume "$small"
+[[ $out == "released $small "* ]] || fail "resume of the other: $out"
+for pid in "$large" "$small"; do
+	until_true eval '[[ $(task "$pid" .state) != "\"suspended\"" ]]' || fail "$pid stays held"
+	"$GPREEMPT" set "$pid" --class unmanaged --gang none >/dev/null || fail 'set --gang none'
+done
+
 # A process that does not exist, also one beyond the machine's highest pid.
 for verb in 'set --class be' suspend resume 'suspend --no-daemon'; do
 	# shellcheck disable=SC2086

@@ -14,9 +14,11 @@ export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
 mkdir -m 0755 "$GPREEMPT_RUN"
 start_kfd_load --queues 2
 load=$LOAD
-in_background daemon "$GPREEMPTD" --gpu amd --policy none
-daemon=$JOB
-until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+start_daemon() {
+	in_background daemon "$GPREEMPTD" --gpu amd --policy none
+	daemon=$JOB
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+}
 
 shown() { # STATE
 	[[ $("$GPREEMPT" ps --json | jq -r ".[] | select(.pid == $load) | .state") == "$1" ]]
@@ -24,6 +26,28 @@ shown() { # STATE
 stat() { # NAME: a counter of the device
 	"$GPREEMPT" stats --json | jq "[.. | objects | select(has(\"$1\")) | .$1][0]"
 }
+
+# After a hold of an unmanaged process the daemon has no claim on it: no debug session either.
+is_free() {
+	[[ $(state ".processes[] | select(.process == $load) | .debugged") == false ]]
+}
+for rule in old new; do
+	kfd_emu "rule $rule"
+	start_daemon
+	for _ in 1 2 3; do
+		expect 0 '' 'suspend of an unmanaged process' "$GPREEMPT" suspend "$load" --for 20ms
+		until_true is_free || fail "rule $rule: the daemon stays attached"
+		expect 0 '' 'a hold without the daemon after it' "$GPREEMPT" suspend "$load" --no-daemon --for 20ms
+	done
+	expect 0 '' 'resume --all after it' "$GPREEMPT" resume --all
+	[[ $out == 'nothing was held' ]] || fail "rule $rule: resume --all: $out"
+	expect 0 '' 'set --class be' "$GPREEMPT" set "$load" --class be
+	until_true is_debugged "$load" || fail "rule $rule: no session for a process with a class"
+	expect 0 '' 'set --class unmanaged' "$GPREEMPT" set "$load" --class unmanaged
+	until_true is_free || fail "rule $rule: the daemon stays attached to a process without a class"
+	end_job TERM "$daemon" || fail "rule $rule: the daemon: exit $?"
+done
+start_daemon
 
 # The hold is confirmed, and the program goes on.
 kfd_emu 'ignore suspend_queues 2 100000'

@@ -45,14 +45,15 @@ static void check(struct argp_state *state)
 
 /* The results so far. A process is reported once, also if it has several records. */
 struct outcome {
-	struct json_object *list; /* of released processes, with --json */
-	unsigned released;        /* processes */
-	unsigned unchanged;       /* processes that had nothing to undo */
-	unsigned stale;           /* records of processes that have ended */
-	int exit;                 /* of the first failure */
-	pid_t daemon;             /* that answered: its own tasks stay as they are; 0 = none */
-	bool foreign_daemon;      /* the daemon's records are not readable for this user */
-	struct gp_error *answer;  /* of the daemon, by target; .code 0: it knows the process */
+	struct json_object *list;  /* of released processes, with --json */
+	unsigned released;         /* processes */
+	unsigned unchanged;        /* processes that had nothing to undo */
+	unsigned stale;            /* records of processes that have ended */
+	int exit;                  /* of the first failure */
+	pid_t daemon;              /* that answered: its own tasks stay as they are; 0 = none */
+	bool foreign_daemon;       /* the daemon's records are not readable for this user */
+	struct gp_error *answer;   /* of the daemon, by target; .code 0: it knows the process */
+	struct json_object *tasks; /* of the daemon that answered; NULL: none */
 	unsigned n, capacity;
 	pid_t *done; /* processes that are reported */
 };
@@ -210,10 +211,11 @@ static struct json_object *find_again(struct json_object *tasks, struct json_obj
 }
 
 /* Tasks of other users may stay held: only root and the group gpreempt release them. */
-static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon)
+static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon,
+			   struct gp_error *why)
 {
 	struct json_object *before = ask_tasks(client);
-	int r = gp_client_call(client, "release_all", NULL, NULL, NULL);
+	int r = gp_client_call(client, "release_all", NULL, NULL, why);
 	struct json_object *after = r ? NULL : ask_tasks(client);
 	struct gp_error err = {0};
 	unsigned others = 0;
@@ -234,7 +236,7 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 			note_released(o, pid, daemon, now);
 	}
 	json_object_put(before);
-	json_object_put(after);
+	o->tasks = after;
 	if (others) {
 		gp_fail(&err, -EPERM,
 			"%u task%s held by other users stay%s held; root can release them", others,
@@ -256,12 +258,20 @@ static bool is_held(struct json_object *tasks, pid_t pid)
 	return false;
 }
 
+/* Whether a call failed because the daemon gave no answer. */
+static bool is_silence(int code)
+{
+	return code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO;
+}
+
 /* Notes the targets that the daemon refused. */
 static int ask_release_named(struct gp_client *client, struct outcome *o,
-			     const struct owner *daemon)
+			     const struct owner *daemon, struct gp_error *why)
 {
 	struct json_object *tasks = ask_tasks(client);
 	int r = 0;
+
+	o->tasks = tasks;
 
 	o->answer = calloc(env.targets.n, sizeof *o->answer);
 	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
@@ -272,13 +282,12 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 		if (!code && is_held(tasks, pid))
 			note_released(o, pid, daemon, answer);
 		json_object_put(answer);
-		if (code == -EPERM || code == -EACCES)
+		if (code == -EPERM || code == -EACCES || code == -EBUSY)
 			note_failed(o, pid, &o->answer[i]);
-		if (code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO)
-			r = code;
+		if (is_silence(code))
+			r = gp_fail(why, code, "%s", o->answer[i].text);
 	}
-	json_object_put(tasks);
-	return o->answer ? r : -ENOMEM;
+	return o->answer ? r : gp_fail(why, -ENOMEM, "no memory");
 }
 
 static bool is_target(pid_t pid)
@@ -328,6 +337,7 @@ static struct owner name_owner(pid_t pid, enum gp_owner_state state)
 static void ask_daemon(struct outcome *o)
 {
 	struct gp_client *client = env.no_daemon ? NULL : gp_ask_if_there();
+	struct gp_error err = {0};
 	struct owner daemon;
 	int r;
 
@@ -337,23 +347,33 @@ static void ask_daemon(struct outcome *o)
 	o->daemon = daemon_pid(client);
 	o->foreign_daemon = o->daemon && is_foreign(o->daemon);
 	daemon = name_owner(o->daemon, GP_OWNER_RUNS);
-	r = (env.all ? ask_release_all : ask_release_named)(client, o, &daemon);
+	r = (env.all ? ask_release_all : ask_release_named)(client, o, &daemon, &err);
 	gp_client_close(client);
 	if (!r)
 		return;
-	fputs("gpreempt: the daemon does not answer; using the undo records instead\n", stderr);
+	if (is_silence(r))
+		fputs("gpreempt: the daemon does not answer; using the undo records instead\n",
+		      stderr);
+	else
+		fprintf(stderr,
+			"gpreempt: the daemon could not release all processes (%s); using the undo "
+			"records instead\n",
+			err.text);
+	json_object_put(o->tasks);
+	o->tasks = NULL;
 	o->daemon = 0;
 	o->foreign_daemon = false;
 	free(o->answer);
 	o->answer = NULL;
 }
 
-/* The daemon's reason for which it could not release the process; NULL: it could, or the daemon
- * does not know the process, which may still have a record. */
+/* The daemon's reason for which it could not release the process; NULL: it could, or refuses to
+ * release one process of a gang, or does not know the process, which may still have a record. */
 static const struct gp_error *daemon_failure(const struct outcome *o, pid_t pid)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
-		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH)
+		if (env.targets.pid[i] == pid && o->answer[i].code && o->answer[i].code != -ESRCH &&
+		    o->answer[i].code != -EBUSY)
 			return &o->answer[i];
 	return NULL;
 }
@@ -380,6 +400,20 @@ static void report_scheduled(struct outcome *o, pid_t pid)
 		printf("%d is scheduled by the daemon (%d) and not held by a user; gpreempt set %d "
 		       "--class unmanaged ends that\n",
 		       pid, o->daemon, pid);
+}
+
+/* Whether the daemon schedules the process. It may be attached to it without a record. */
+static bool is_scheduled(const struct outcome *o, pid_t pid)
+{
+	for (size_t i = 0; o->tasks && i < json_object_array_length(o->tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(o->tasks, i);
+		const char *class = gp_field_text(t, "class");
+
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && class &&
+		    strcmp(class, gp_class_name(GP_UNMANAGED)) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* Targets that root's daemon knows, and that no user held. Its records are not readable here. */
@@ -580,6 +614,10 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 		return;
 	for (int i = 0; i < n; i++)
 		changed |= gp_task_ref_looks_changed(&ref[i]);
+	if (!changed && is_scheduled(o, pid)) {
+		report_scheduled(o, pid);
+		return;
+	}
 	r = release_everywhere(pid, &changed, &err);
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* the process has ended */
@@ -693,6 +731,7 @@ static int run(struct gp_error *err)
 	report_failures(&outcome);
 	release_unrecorded(&outcome);
 	end_outcome(&outcome);
+	json_object_put(outcome.tasks);
 	free(outcome.done);
 	free(outcome.answer);
 	return outcome.exit;

@@ -312,6 +312,22 @@ static void give_up(struct gp_kfd_thread *h, struct observer *observer, struct g
 	gp_amd_notify(t->gpu);
 }
 
+/* No reader could be started, or it was killed: an earlier reading shows nothing of now. */
+static void note_unread(struct gp_kfd_thread *h)
+{
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct gp_amd_task *t = h->gpu[i]->task[k];
+
+			if (!t || !t->activity_known)
+				continue;
+			t->activity_known = t->active = false;
+			gp_amd_notify(h->gpu[i]);
+		}
+	pthread_mutex_unlock(&h->requests.lock);
+}
+
 /* Returns the time until the next reading. */
 static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer *observer)
 {
@@ -326,6 +342,8 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	h->activity_sleeps = !n;
 	pthread_mutex_unlock(&h->requests.lock);
 	reading = n ? prepare_reading(observer, n) : NULL;
+	if (n && !reading)
+		note_unread(h);
 	if (!reading)
 		return GP_AMD_SCAN_NS;
 	pthread_mutex_lock(&h->requests.lock);
@@ -335,6 +353,8 @@ static uint64_t read_activity(struct gp_kfd_thread *h, bool all, struct observer
 	pthread_mutex_unlock(&h->requests.lock);
 	late = gp_amd_readers_run(&observer->readers, n);
 	now_ns = gp_monotonic_ns();
+	if (late == GP_AMD_READ_NONE)
+		note_unread(h);
 	pthread_mutex_lock(&h->requests.lock);
 	if (late >= 0)
 		give_up(h, observer, observer->task[late]);

@@ -205,6 +205,20 @@ static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_h
 	eventfd_write(d->kfd_thread->activity_fd, 1);
 }
 
+static void amd_unprepare_task(struct gp_gpu *gpu, uint32_t handle)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_amd_task *t;
+
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
+	t = d->task[handle];
+	t->prepare = t->wants_hold = false;
+	if (t->target || t->queued)
+		gp_amd_ask(d->kfd_thread, GP_AMD_UNPREPARE, t);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
+}
+
 static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
 {
 	struct gp_amd_gpu *d = of(gpu);
@@ -383,6 +397,7 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.attach = amd_attach,
 	.detach = amd_detach,
 	.prepare = amd_prepare_task,
+	.unprepare = amd_unprepare_task,
 	.observe = amd_observe,
 	.act = amd_act,
 	.event_fd = amd_event_fd,

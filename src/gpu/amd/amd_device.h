@@ -128,7 +128,7 @@ struct gp_amd_task {
 	bool blind;             /* the pointers cannot be found; `why` says so */
 };
 
-enum gp_amd_request_kind { GP_AMD_PREPARE, GP_AMD_HOLD, GP_AMD_RELEASE };
+enum gp_amd_request_kind { GP_AMD_PREPARE, GP_AMD_UNPREPARE, GP_AMD_HOLD, GP_AMD_RELEASE };
 
 /* A question of a command, which waits for the answer. */
 struct gp_amd_call {
@@ -264,6 +264,8 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
 		   bool *proven);
 void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
+/* The same for a task that stays, unless a hold is wanted again. */
+void gp_amd_unprepare_idle(struct gp_kfd_thread *h, struct gp_amd_task *task);
 void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call);
 
 /* Writes the state of the queues into the tasks of the target. Caller holds requests.lock. */

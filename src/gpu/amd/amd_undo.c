@@ -148,6 +148,9 @@ static void *look_for_session(void *arg)
 			usleep(LOOK_PAUSE_US);
 		look->result = gp_kfd_has_session(look->kfd, look->pid);
 	}
+	if (look->result == -ESRCH && !gp_process_gone(look->pid, look->start_time) &&
+	    gp_amd_sysfs_queues(look->pid, NULL, 0) > 0)
+		look->result = -EIO; /* the driver contradicts itself */
 	return NULL;
 }
 
@@ -236,6 +239,26 @@ static int end_of_dead(const struct gp_undo *undo, struct gp_error *err)
 	return r == -EEXIST ? fail_left(undo->pid, err) : 0;
 }
 
+/* Another process may have the session, for example a debugger, or gpreempt with another undo file.
+ * Only the tracer could look. */
+static int fail_unknown(pid_t pid, int code, struct gp_error *err)
+{
+	pid_t tracer = gp_amd_tracing_process(pid);
+	char name[32];
+
+	if (tracer)
+		return gp_fail(err, -EBUSY,
+			       "it is not known whether process %d is held: process %d (%s) traces "
+			       "it; end that first",
+			       pid, tracer, gp_process_name(tracer, name, sizeof name));
+	if (code == -EPERM || code == -EACCES)
+		return gp_process_denied(err, pid, code);
+	return gp_fail(err, code,
+		       "it is not known whether process %d is held: the driver does not say "
+		       "whether it has a debug session (%s)",
+		       pid, gp_error_name(code));
+}
+
 int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0), r;
@@ -245,7 +268,7 @@ int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
 	r = end_left(pid, gp_process_start_time(pid));
 	if (released && r > 0)
 		*released = true;
-	return r == -EEXIST ? fail_left(pid, err) : n;
+	return r == -EEXIST ? fail_left(pid, err) : r < 0 ? fail_unknown(pid, r, err) : n;
 }
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)

@@ -443,6 +443,17 @@ void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		drop_target(h, target);
 }
 
+void gp_amd_unprepare_idle(struct gp_kfd_thread *h, struct gp_amd_task *task)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&h->requests.lock);
+	wanted = task->wants_hold;
+	pthread_mutex_unlock(&h->requests.lock);
+	if (!wanted && !task->hold_want)
+		gp_amd_unprepare(h, task);
+}
+
 static int suspend(struct gp_amd_task *const *task, unsigned n)
 {
 	struct task_list list = {.task = task, .n = n};

@@ -29,7 +29,7 @@ void gp_amd_notify(struct gp_amd_gpu *gpu)
 	eventfd_write(gpu->event_fd, 1);
 }
 
-/* A task has at most three requests under way: prepare, hold and release. */
+/* A task has at most four requests under way: prepare, unprepare, hold and release. */
 int gp_amd_make_room(struct gp_kfd_thread *h)
 {
 	unsigned tasks = 1, capacity;
@@ -55,7 +55,7 @@ static bool goes_with(const struct gp_request *first, const struct gp_request *r
 {
 	const struct gp_amd_task *a = first->task, *b = r->task;
 
-	return r->kind == first->kind && r->kind != GP_AMD_PREPARE && b->pid == a->pid &&
+	return r->kind == first->kind && r->kind >= GP_AMD_HOLD && b->pid == a->pid &&
 	       b->start_time == a->start_time && b->grace == a->grace;
 }
 
@@ -89,6 +89,8 @@ static bool act(struct gp_kfd_thread *h)
 		return false;
 	if (r[0].kind == GP_AMD_PREPARE)
 		gp_amd_prepare(h, task[0]);
+	else if (r[0].kind == GP_AMD_UNPREPARE)
+		gp_amd_unprepare_idle(h, task[0]);
 	else if (r[0].kind == GP_AMD_HOLD)
 		failed = gp_amd_hold(h, task, n);
 	else
@@ -96,7 +98,7 @@ static bool act(struct gp_kfd_thread *h)
 	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->queued--;
-		if (r[0].kind == GP_AMD_PREPARE)
+		if (r[0].kind < GP_AMD_HOLD)
 			continue;
 		task[i]->failed = failed;
 		gp_amd_proof_begin(task[i], r[0].kind == GP_AMD_HOLD, proven || failed,
@@ -104,7 +106,7 @@ static bool act(struct gp_kfd_thread *h)
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);
-	wake = h->activity_sleeps && r[0].kind != GP_AMD_PREPARE && !proven && !failed;
+	wake = h->activity_sleeps && r[0].kind >= GP_AMD_HOLD && !proven && !failed;
 	pthread_mutex_unlock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)

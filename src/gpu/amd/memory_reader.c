@@ -19,8 +19,9 @@
 
 /* What a reader shares with this process. */
 struct board {
-	_Atomic uint32_t at;       /* index of the current reading */
-	_Atomic uint64_t since_ns; /* its begin; 0 = the first one has not begun */
+	_Atomic uint64_t since_ns; /* begin of the current reading; 0 = the first has not begun */
+	_Atomic uint32_t at;       /* its index. Written after since_ns and read before it, so that
+				    * no reading is blamed for the time of the one before */
 	struct gp_amd_reading reading[];
 };
 
@@ -134,8 +135,8 @@ static void serve(int fd, void *shared)
 
 	while (recv(fd, &n, sizeof n, 0) == (ssize_t)sizeof n) {
 		for (uint32_t i = 0; i < n; i++) {
-			atomic_store(&board->at, i);
 			atomic_store(&board->since_ns, gp_monotonic_ns());
+			atomic_store(&board->at, i);
 			read_task(&board->reading[i]);
 		}
 		if (send(fd, &n, sizeof n, MSG_NOSIGNAL) != (ssize_t)sizeof n)
@@ -212,10 +213,11 @@ static int wait_for(const struct gp_amd_readers *readers, const struct board *bo
 
 	while (!p.revents) {
 		struct timespec wait = gp_timespec(patience_ns / 4);
+		uint32_t at = atomic_load(&board->at);
 		uint64_t now_ns = gp_monotonic_ns(), since_ns = atomic_load(&board->since_ns);
 
 		if (since_ns && now_ns >= since_ns + patience_ns)
-			return (int)atomic_load(&board->at);
+			return (int)at;
 		if (!since_ns && now_ns >= asked_ns + BEGIN_PATIENCE * patience_ns)
 			return GP_AMD_READ_NONE;
 		if (ppoll(&p, 1, &wait, NULL) < 0)

@@ -39,9 +39,16 @@ pid_t gp_amd_tracer_of(pid_t pid)
 	return status_of(pid, "TracerPid:");
 }
 
+pid_t gp_amd_tracing_process(pid_t pid)
+{
+	pid_t tracer = gp_amd_tracer_of(pid);
+
+	return tracer ? status_of(tracer, "Tgid:") : 0;
+}
+
 static int explain(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
-	pid_t tracer = gp_amd_tracer_of(s->pid);
+	pid_t tracer = gp_amd_tracing_process(s->pid);
 	char name[32];
 
 	if (gp_pidfd_ended(s->pidfd)) /* a zombie cannot be traced */

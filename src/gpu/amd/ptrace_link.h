@@ -15,8 +15,9 @@ void gp_amd_unlink(struct gp_amd_session *s);
  * gp_amd_session_tick() or the end of this thread completes it later. */
 void gp_amd_unlink_now(struct gp_amd_session *s);
 
-/* The thread that traces the process; 0: none. */
+/* The thread that traces the process, and the process of that thread; 0: none. */
 pid_t gp_amd_tracer_of(pid_t pid);
+pid_t gp_amd_tracing_process(pid_t pid);
 
 /* Finds the rule of the kernel by a call from a thread that is not the tracer. */
 enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid);
