@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 
-#define NAMES_MAX 1024 /* further users are shown by their uid */
+#define NAMES_MAX 1024 /* when so many are known, the daemon forgets them and begins anew */
 
 /* Never freed: the thread may be inside an NSS module when the daemon ends. */
 static struct {
@@ -77,6 +77,9 @@ const char *gp_user_name(uid_t uid, char *out, size_t size)
 	pthread_mutex_lock(&names.lock);
 	while (i < names.n && names.user[i].uid != uid)
 		i++;
+	/* A user with entries in /etc/subuid can fill the table. */
+	if (i == NAMES_MAX && names.known == NAMES_MAX)
+		i = names.n = names.known = 0;
 	if (i < names.known && *names.user[i].name) {
 		snprintf(out, size, "%s", names.user[i].name);
 	} else if (i == names.n && i < NAMES_MAX) {

@@ -81,23 +81,38 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 	return code == -ETIMEDOUT ? -EIO : code;
 }
 
+/*
+ * Takes the job if its process lives, or if it has ended. The job is taken before the process is
+ * examined: the kernel may answer only when an execve of the process is complete. The worker then
+ * hangs with this job and not as an idle worker, which would keep the others from being started.
+ */
+static bool take(const struct gp_replay *r, unsigned worker, struct job *job, bool ended)
+{
+	uint32_t todo = TODO;
+
+	if (state_of(job) != TODO)
+		return false;
+	__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
+	if (!__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	if (gp_process_gone(job->entry.undo.pid, job->entry.undo.start_time) == ended)
+		return true;
+	set_state(job, TODO);
+	return false;
+}
+
 /* The jobs of processes that live, or of those that have ended. */
 static void work_on(const struct gp_replay *r, unsigned worker, bool ended)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct job *job = &r->board->job[i];
-		uint32_t todo = TODO;
 
-		if (state_of(job) != TODO ||
-		    gp_process_gone(job->entry.undo.pid, job->entry.undo.start_time) != ended)
+		if (!take(r, worker, job, ended))
 			continue;
-		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
-		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			job->result = undo(r, i, job);
-			set_state(job, DONE);
-			eventfd_write(r->done_fd, 1);
-		}
+		job->result = undo(r, i, job);
+		set_state(job, DONE);
+		eventfd_write(r->done_fd, 1);
 	}
 }
 

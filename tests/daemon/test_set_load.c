@@ -143,3 +143,20 @@ TEST(a_user_causes_a_limited_number_of_log_lines_per_second)
 	assert_true(gp_log_limit_pass(&limit, 7, 1000 * GP_NS_PER_MS, &left_out));
 	assert_int_equal(left_out, 1000 - GP_LOG_LIMIT_LINES);
 }
+
+/* Uids 7, 263 and 519 began in the same bucket: each could use up the lines of the others, and was
+ * named for their calls. */
+TEST(no_user_uses_up_the_log_lines_of_another)
+{
+	struct gp_log_limit limit = {0};
+	unsigned left_out;
+
+	for (unsigned i = 0; i < 1000; i++)
+		gp_log_limit_pass(&limit, 7, 0, &left_out);
+	for (uid_t uid = 7 + GP_LOG_LIMIT_BUCKETS; uid < 1000; uid += GP_LOG_LIMIT_BUCKETS) {
+		assert_true(gp_log_limit_pass(&limit, uid, 0, &left_out));
+		assert_int_equal(left_out, 0);
+	}
+	for (uid_t uid = 8; uid < 8 + 2 * GP_LOG_LIMIT_BUCKETS; uid++) /* more than buckets */
+		gp_log_limit_pass(&limit, uid, GP_NS_PER_S, &left_out);
+}

@@ -2,8 +2,14 @@
 /* Workers that undo: a hanging or crashing worker does not affect the others. */
 #include "support/test.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -140,6 +146,41 @@ TEST_WITH(who_hangs_does_not_hold_up_the_others, set_up, tear_down)
 	outcome[0].times = 0;
 	run_until(0, 1);
 	assert_int_equal(outcome[0].result, 0);
+}
+
+/* /proc/PID/stat can wait for an execve of the process, which a program can prolong for ever. Here
+ * it is a FIFO without a writer, in a mount namespace of its own. */
+TEST_WITH(a_process_that_cannot_be_examined_does_not_hold_up_the_others, set_up, tear_down)
+{
+	pid_t pid = fork();
+	char folder[32], stat[48];
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	snprintf(folder, sizeof folder, "/proc/%d", pid);
+	snprintf(stat, sizeof stat, "%s/stat", folder);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", folder, "tmpfs", 0, NULL)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip();
+	}
+	assert_return_code(mkfifo(stat, 0600), errno);
+	gp_replay_ask(&replay, 0,
+		      &(struct gp_undo_entry){.undo = {.key = GOOD, .pid = pid, .start_time = 1},
+					      .claimed = true},
+		      0);
+	for (unsigned i = 1; i < SLOTS; i++)
+		ask(i, GOOD, true, 0);
+	assert_true(run_until(1, SLOTS - 1) < GP_REPLAY_LIMIT_NS);
+	run_until(0, 1);
+	assert_int_equal(outcome[0].result, -ETIMEDOUT);
+	assert_return_code(umount2(folder, MNT_DETACH), errno);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 /* The search for the heirs of ended processes can hang, and looks at all processes. */
