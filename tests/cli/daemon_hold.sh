@@ -13,7 +13,7 @@ two=$!
 jobs_started+=("$one" "$two")
 
 # It holds until a resume.
-answers '{"hold": {"tasks": 1}, "release": {"tasks": 1}}'
+answers '{"hold": {"tasks": 1, "lease": 7}, "release": {"tasks": 1}}'
 expect 0 '' 'suspend' "$GPREEMPT" suspend $one
 [[ $out == "held $one (sleep) in "*', kept by the daemon until gpreempt resume' ]] || fail "suspend said '$out'"
 asked ".method == \"hold\" and .params.target.pid == $one" 'suspend holds by pid'
@@ -38,9 +38,13 @@ answers '{"hold": {"tasks": 0}}'
 expect 4 "gpreempt: process $one has no queues to hold" 'nothing to hold' "$GPREEMPT" suspend $one
 
 # Somebody resumes it, or it ends meanwhile.
-answers '{"hold": {"tasks": 1}, "release": {"tasks": 0}}'
+answers '{"hold": {"tasks": 1, "lease": 7}, "release": {"tasks": 0}}'
 try "$GPREEMPT" suspend $one --for 1ms
-[[ $out == *"$one (sleep) was released by another process"* ]] || fail "resumed meanwhile: $out"
+[[ $out == *"the hold of $one (sleep) ended after "*': another process released it, '* ]] || fail "resumed meanwhile: $out"
+asked '.method == "release" and .params.lease == 7' 'only the own hold is released'
+answers '{"hold": {"tasks": 1, "lease": 7}, "release": {"tasks": 0, "held": true}}'
+try "$GPREEMPT" suspend $one --for 1ms
+[[ $out == *"$one (sleep) stays held by another command"* ]] || fail "held by another command: $out"
 sleep 0.3 &
 expect 0 '' 'it ends meanwhile' "$GPREEMPT" suspend $! --for 60s
 [[ $out == *'has ended; it was held for'* ]] || fail "it ends meanwhile: $out"
