@@ -238,7 +238,7 @@ TEST(wrong_parameters_are_explained)
 	assert_sentence(gp_params_string(p, "bell", 9, &text, &has, &err), "control character");
 	assert_sentence(gp_params_choice(p, "word", other, 2, &choice, &has, &err), "word 'be'");
 	assert_sentence(gp_params_choice(p, "n", word, 3, &choice, &has, &err), "a string");
-	assert_sentence(gp_params_object(p, "list", &json, &has, &err), "an object");
+	assert_sentence(gp_params_object(p, "list", &json, &has, &err), "a JSON object");
 	assert_sentence(gp_params_array(p, "map", 3, &json, &has, &err), "a list");
 	assert_sentence(gp_params_array(p, "list", 2, &json, &has, &err), "at most 2");
 	json_object_put(p);
