@@ -299,7 +299,7 @@ TEST(a_denial_names_a_user_namespace_only_where_that_can_be_the_cause)
 	r = in_a_user_namespace(pid);
 	stop(pid);
 	if (r == 77 || readlink("/proc/self/ns/user", name, sizeof name - 1) < 0 ||
-	    strcmp(name, "user:[4026531837]"))
+	    strcmp(name, "user:[4026531837]") != 0)
 		skip(); /* no user namespaces, or in a container */
 	assert_int_equal(r, 0);
 	in_own_namespace = true;
