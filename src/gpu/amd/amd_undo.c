@@ -45,7 +45,7 @@ static bool is_thread_of(pid_t thread, pid_t pid)
  * has ended or runs another program. */
 static bool says_no_session(const struct gp_amd_session *s, int code)
 {
-	return code == -EINVAL || (code == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0);
+	return code == -EINVAL || (code == -ESRCH && gp_amd_has_no_queues(s->pid));
 }
 
 /* Ends the session, if there is one, and checks that none is left. A tracer may look for it; other
@@ -149,7 +149,7 @@ static void *look_for_session(void *arg)
 		look->result = gp_kfd_has_session(look->kfd, look->pid);
 	}
 	if (look->result == -ESRCH && !gp_process_gone(look->pid, look->start_time) &&
-	    gp_amd_sysfs_queues(look->pid, NULL, 0) > 0)
+	    !gp_amd_has_no_queues(look->pid))
 		look->result = -EIO; /* the driver contradicts itself */
 	return NULL;
 }
