@@ -769,6 +769,7 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	struct gp_queue out = {
 		.id = q->is.queue_id,
 		.held = q->suspended,
+		.unsure = q->doubtful,
 		.copies = !gp_amd_computes(&q->is),
 		.interleave = UINT32_MAX,
 		.ring_address = q->is.ring_base_address,
@@ -795,11 +796,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	struct gp_amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
-	if (target && target->ending) {
-		call->question.result = fail_ending(call->pid, call->err);
-		return;
-	}
-	if (target) {
+	if (target) { /* also one that does not end: its queues may be suspended */
 		gp_amd_session_refresh(&target->session);
 	} else {
 		target = make_target(h, call->pid, call->start_time, call->err);
