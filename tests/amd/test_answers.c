@@ -41,15 +41,46 @@ AMD_TEST_ON(a_suspend_whose_count_is_wrong_is_not_a_hold, mi250, navi31)
 	}
 }
 
-/* The call did its work: the queues are resumed all the same. */
-AMD_TEST_ON(a_suspend_that_works_and_then_fails_is_undone, mi250, navi31)
+/* The call did its work: the queues are resumed all the same, whichever code it returns. If they
+ * cannot be, the session is ended. */
+AMD_TEST_ON(a_suspend_that_works_and_then_fails_is_undone, mi250, mi250_old, navi31)
+{
+	static const int code[] = {EIO, EPERM, EINVAL, ESRCH, EBUSY};
+	static const int answer[] = {-EIO, -EPROTO, -EPROTO, -EPROTO, -EBUSY};
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+
+	for (unsigned i = 0; i < sizeof code / sizeof code[0]; i++) {
+		aw_disturb(w, "late_errno suspend_queues %d %d", code[i], AW_ALWAYS);
+		assert_int_equal(aw_hold(w, handle).failed, answer[i]);
+		is_not_misreported(w, handle, load->pid);
+		aw_wait_released(w, load->pid);
+		aw_calm(w);
+		aw_must_hold(w, handle);
+		aw_must_release(w, handle);
+	}
+}
+
+AMD_TEST_ON(a_suspend_that_works_and_fails_as_the_resume_does_ends_the_session, mi250, mi250_old,
+	    navi31)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = aw_prepared(w, load->pid);
 
-	aw_disturb(w, "late_errno suspend_queues %d %d", EIO, AW_ALWAYS);
-	assert_int_equal(aw_hold(w, handle).failed, -EIO);
-	is_not_misreported(w, handle, load->pid);
+	aw_disturb(w, "late_errno suspend_queues %d %d", EPERM, AW_ALWAYS);
+	aw_disturb(w, "errno resume_queues %d %d", EPERM, AW_ALWAYS);
+	assert_int_equal(aw_hold(w, handle).failed, -EPERM);
+	assert_false(aw_is_debugged(w, load->pid));
+	aw_wait_released(w, load->pid);
+	aw_calm(w);
+	aw_must_hold(w, handle);
+	aw_disturb(w, "errno disable %d %d", EIO, AW_ALWAYS);
+	aw_disturb(w, "errno resume_queues %d %d", EPERM, AW_ALWAYS);
+	aw_disturb(w, "late_errno suspend_queues %d %d", EPERM, AW_ALWAYS);
+	for (int i = 0; i < 3; i++)
+		aw_release(w, handle);
+	assert_true(aw_look(w, handle).unsure);
+	aw_calm(w);
 	aw_wait_released(w, load->pid);
 }
 
@@ -318,6 +349,28 @@ AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, 
 		TEST_WAIT(!aw_look(w, handle).unsure);
 		aw_wait_released(w, load->pid);
 	}
+}
+
+/* ESRCH of a process that lives, and whose queues the driver lists in sysfs. */
+AMD_TEST_ON(a_driver_that_does_not_find_a_process_with_queues_is_not_believed, mi250, mi250_old,
+	    navi31)
+{
+	static const char *const call[] = {"disable", "get_queue_snapshot", "resume_queues"};
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+
+	aw_must_hold(w, handle);
+	for (unsigned i = 0; i < sizeof call / sizeof call[0]; i++)
+		aw_disturb(w, "errno %s %d %d", call[i], ESRCH, AW_ALWAYS);
+	for (int i = 0; i < 5; i++) {
+		assert_true(aw_release(w, handle).failed < 0);
+		assert_true(aw_look(w, handle).unsure);
+		assert_int_equal(aw_suspended(w, load->pid), 2);
+	}
+	aw_must_say(w, handle, "does not end the debug session");
+	aw_calm(w);
+	TEST_WAIT(!aw_look(w, handle).unsure);
+	aw_wait_released(w, load->pid);
 }
 
 AMD_TEST_ON(a_detach_whose_session_does_not_end_is_completed_later, mi250, mi250_old)

@@ -151,6 +151,7 @@ static void undo_must_log(const struct gp_undo *undo, const char *words)
 AMD_TEST_ON(the_end_of_an_owner_is_confirmed_or_said_not_to_be, mi250, mi250_old)
 {
 	struct kfd_load *load = aw_load(w);
+	struct gp_error err = {0};
 	struct owner h;
 
 	gp_log_set_sink(keep_log, NULL);
@@ -159,7 +160,11 @@ AMD_TEST_ON(the_end_of_an_owner_is_confirmed_or_said_not_to_be, mi250, mi250_old
 	TEST_WAIT(aw_suspended(w, load->pid) == 0);
 	undo_must_log(&h.undo, "session=none");
 	aw_disturb(w, "errno get_queue_snapshot %d", EIO);
-	undo_must_log(&h.undo, "session=unknown errno=5");
+	logged[0] = '\0';
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, &err), -EIO);
+	assert_non_null(strstr(err.text, "not known whether"));
+	assert_non_null(strstr(logged, "session=unknown errno=5"));
+	undo_must_log(&h.undo, "session=none");
 	TEST_WAIT(aw_tracer(load->pid) == 0);
 	aw_wait_progress(w, load->pid);
 	gp_log_set_sink(NULL, NULL);
@@ -278,6 +283,57 @@ AMD_TEST_ON(a_session_that_does_not_end_fails_the_undo, mi250)
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, &err), -EIO);
 	assert_non_null(strstr(err.text, "may stay suspended"));
 	aw_calm(w);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, NULL), 0);
+	aw_wait_released(w, load->pid);
+}
+
+static pid_t start_debugger(pid_t pid)
+{
+	pid_t debugger = fork();
+
+	if (!debugger) {
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	TEST_WAIT(aw_tracer(pid) == debugger);
+	return debugger;
+}
+
+static void end_debugger(pid_t debugger)
+{
+	kill(debugger, SIGKILL);
+	waitpid(debugger, NULL, 0);
+}
+
+/* Its queues stay suspended: neither the undo nor a release without a record succeeds. */
+AMD_TEST_ON(a_session_that_cannot_be_looked_for_fails_the_undo, mi250, navi31)
+{
+	static const char *const fault[] = {
+		"errno get_queue_snapshot 5", "errno get_queue_snapshot 3",
+		"out_size get_queue_snapshot 32", "version 1.12", NULL};
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct owner h;
+
+	start_holder(&h, load->pid);
+	take_session_and_end(load->pid);
+	test_child_end(&h.child);
+	for (unsigned i = 0; i < sizeof fault / sizeof fault[0]; i++) {
+		pid_t debugger = fault[i] ? 0 : start_debugger(load->pid);
+		struct gp_error err = {0};
+
+		if (fault[i])
+			aw_disturb(w, "%s %d", fault[i], AW_ALWAYS);
+		assert_true(gp_backend_undo(&gp_amd_ops, &h.undo, &err) < 0);
+		assert_non_null(strstr(err.text, "not known whether"));
+		assert_true(gp_backend_release_process(&gp_amd_ops, load->pid, NULL, NULL) < 0);
+		assert_int_equal(aw_suspended(w, load->pid), 2);
+		aw_calm(w);
+		aw_disturb(w, "version 1.17");
+		if (debugger)
+			end_debugger(debugger);
+	}
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &h.undo, NULL), 0);
 	aw_wait_released(w, load->pid);
 }

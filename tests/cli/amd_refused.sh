@@ -57,6 +57,18 @@ for verb in queues monitor suspend resume bench; do
 	expect 4 "gpreempt: there is no process $gone" "$verb of nobody" "$GPREEMPT" $verb "$gone"
 done
 
+# A driver that suspends the queues and then says that it may not: the process runs afterwards.
+for errno in 1 3 22; do
+	kfd_emu "late_errno suspend_queues $errno 1000"
+	try "$GPREEMPT" suspend "$load" --for 1s
+	exits 1 "gpreempt: the driver refuses to suspend process $load (*), although its debug session exists; *" \
+		"suspend, and the driver answers $errno after it has done it"
+	kfd_emu clear_faults
+	is_running "$load" || fail "suspended by a call that answered $errno"
+	makes_progress "$load" || fail "no progress after a suspend that answered $errno"
+	[[ $(records) == 0 ]] || fail "a record stays after a suspend that answered $errno"
+done
+
 # A program whose runtime is not known to the driver.
 start_kfd_load --no-runtime
 bare=$LOAD

@@ -73,6 +73,25 @@ for rule in old new; do
 	[[ $out == 'nothing was held' ]] || fail "rule $rule: resume said '$out'"
 done
 
+# A dead holder, and a driver that does not say whether it has ended the session: the record stays.
+for rule in old new; do
+	kfd_emu "rule $rule"
+	suspend_in_background died "$load"
+	kfd_emu 'errno get_queue_snapshot 5 100000'
+	kill_job "$JOB"
+	for what in "$load" --all; do
+		try "$GPREEMPT" resume "$what"
+		exits 1 "$not_known: the driver does not say whether it has a debug session (Input/output error)" "resume $what after a holder that died"
+		[[ $out == '' ]] || fail "resume $what after a holder that died: '$out'"
+		[[ $(records) == 1 ]] || fail "rule $rule: the record is gone, and it is not known what became of the process"
+	done
+	kfd_emu clear_faults
+	expect 0 '' 'resume when the driver says it' "$GPREEMPT" resume "$load"
+	[[ $out == "released $load (kfd-load); process $JOB held it and ended without releasing it" ]] ||
+		fail "rule $rule: resume said '$out'"
+	[[ $(records) == 0 ]] || fail 'the record of a dead holder stays'
+done
+
 # A frozen holder looks like one that sleeps.
 if can_freeze; then
 	suspend_in_background frozen "$load"

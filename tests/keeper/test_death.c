@@ -203,3 +203,18 @@ KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept)
 	TEST_WAIT(kw_records(w) == 0);
 	w->nloads = 0;
 }
+
+/* The driver does not say whether it has ended the session of the dead scheduler. */
+TEST_EACH_IN(struct kw, a_record_stays_while_the_driver_does_not_answer, KEEPER_TEST_ADD, amd,
+	     amd_old)
+{
+	int held = kw_held(w, NULL);
+
+	assert_int_equal(kfd_emu_control(&w->kfd, "errno get_queue_snapshot 5 1000000"), 0);
+	kw_kill(&w->scheduler);
+	emulator_sleep_ms(1500);
+	assert_int_equal(kw_records(w), 1);
+	assert_int_equal(kfd_emu_control(&w->kfd, "clear_faults"), 0);
+	KW_WITHIN(2000, kw_records(w) == 0);
+	kw_wait_progress(w, held);
+}

@@ -55,6 +55,28 @@ LIB_TEST(closing_releases)
 	}
 }
 
+/* Every way to release fails: no queue is reported as one that runs for certain. */
+LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
+{
+	struct lw_load *load = lw_load(w, "2");
+	struct gpreempt *g = lw_open(load->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	assert_false(lw_queue(g, 0).unsure);
+	kfd_emu_control(&w->amd, "errno resume_queues 5 1000000");
+	kfd_emu_control(&w->amd, "errno disable 5 1000000");
+	for (int i = 0; i < 4; i++) {
+		assert_true(gpreempt_resume_queues(g, NULL, 0) < 0);
+		assert_int_equal(lw_held(w, load->pid), 2);
+		for (unsigned k = 0; k < 2; k++)
+			assert_true(lw_queue(g, k).unsure);
+	}
+	kfd_emu_control(&w->amd, "clear_faults");
+	TEST_WAIT(!lw_held(w, load->pid));
+	TEST_WAIT(!lw_queue(g, 0).unsure && !lw_queue(g, 0).held);
+	lw_must_run(w, load->pid);
+}
+
 LIB_TEST(handles_hold_different_processes)
 {
 	struct lw_load *one = lw_load(w, "1"), *two = lw_load(w, "2");

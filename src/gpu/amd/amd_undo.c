@@ -32,6 +32,7 @@
 #define STOP_PAUSE_US 10000
 #define END_LOOKS     10
 #define LOOK_PAUSE_US 5000
+#define TRACE_TRIES   20
 
 static bool is_thread_of(pid_t thread, pid_t pid)
 {
@@ -45,7 +46,7 @@ static bool is_thread_of(pid_t thread, pid_t pid)
  * has ended or runs another program. */
 static bool says_no_session(const struct gp_amd_session *s, int code)
 {
-	return code == -EINVAL || (code == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0);
+	return code == -EINVAL || (code == -ESRCH && gp_amd_has_no_queues(s->pid));
 }
 
 /* Ends the session, if there is one, and checks that none is left. A tracer may look for it; other
@@ -130,33 +131,44 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 
 struct look {
 	pid_t pid;
-	uint64_t start_time;
 	int kfd;
 	int result; /* of gp_kfd_has_session(), or -errno */
 };
+
+/* Other processes that look, and a thread of this one that has looked before, trace the process for
+ * a moment. 0 or -errno. */
+static int trace(pid_t pid)
+{
+	int r = -EPERM;
+
+	for (int i = 0; i < TRACE_TRIES && r == -EPERM; i++) {
+		if (i > 1 && !gp_amd_tracer_of(pid))
+			break; /* it is not permitted */
+		if (i)
+			usleep(LOOK_PAUSE_US);
+		r = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? -errno : 0;
+	}
+	return r;
+}
 
 /* The end of this thread ends its link, and the process is not stopped for it. */
 static void *look_for_session(void *arg)
 {
 	struct look *look = arg;
+	int r = trace(look->pid);
 
-	look->result = ptrace(PTRACE_SEIZE, look->pid, NULL, NULL) ? -errno : 1;
-	if (look->result > 0 && gp_process_gone(look->pid, look->start_time))
-		look->result = -ESRCH;
+	look->result = r ? r : 1;
 	for (int i = 0; i < END_LOOKS && look->result > 0; i++) {
 		if (i)
 			usleep(LOOK_PAUSE_US);
 		look->result = gp_kfd_has_session(look->kfd, look->pid);
 	}
-	if (look->result == -ESRCH && !gp_process_gone(look->pid, look->start_time) &&
-	    gp_amd_sysfs_queues(look->pid, NULL, 0) > 0)
-		look->result = -EIO; /* the driver contradicts itself */
 	return NULL;
 }
 
-static int look(pid_t pid, uint64_t start_time)
+static int look_as_tracer(pid_t pid)
 {
-	struct look look = {.pid = pid, .start_time = start_time, .kfd = gp_kfd_open(NULL)};
+	struct look look = {.pid = pid, .kfd = gp_kfd_open(NULL)};
 	pthread_t thread;
 
 	if (look.kfd < 0)
@@ -167,6 +179,20 @@ static int look(pid_t pid, uint64_t start_time)
 		pthread_join(thread, NULL);
 	close(look.kfd);
 	return look.result;
+}
+
+/* Whether the process has a session that stays: 1 or 0; or -errno: not known. */
+static int look(pid_t pid, uint64_t start_time)
+{
+	int r = look_as_tracer(pid);
+
+	if (gp_process_gone(pid, start_time))
+		return 0;
+	if (r >= 0)
+		return r;
+	if (gp_amd_has_no_queues(pid))
+		return 0; /* there is nothing to suspend */
+	return r == -ESRCH ? -EIO : r; /* the driver does not find it, and lists queues of it */
 }
 
 static void end_left_session(pid_t pid, uint64_t start_time)
@@ -210,7 +236,7 @@ static int end_left(pid_t pid, uint64_t start_time)
 	pid_t child;
 
 	if (r <= 0)
-		return r == -ESRCH ? 0 : r;
+		return r;
 	child = fork(); /* see gp_amd_end_as_tracer() */
 	if (!child) {
 		end_left_session(pid, start_time);
@@ -219,24 +245,7 @@ static int end_left(pid_t pid, uint64_t start_time)
 	if (child > 0)
 		waitpid(child, NULL, 0);
 	r = look(pid, start_time);
-	return r > 0 ? -EEXIST : r == -ESRCH || !r ? 1 : r;
-}
-
-/* The owner has ended, or has closed its session. A process without a session has no suspended
- * queues. */
-static int end_of_dead(const struct gp_undo *undo, struct gp_error *err)
-{
-	int r = end_left(undo->pid, undo->start_time);
-
-	if (r >= 0)
-		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=%s", undo->pid,
-		       r ? "ended" : "none");
-	else if (r == -EEXIST)
-		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=exists", undo->pid);
-	else
-		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=unknown errno=%d",
-		       undo->pid, -r);
-	return r == -EEXIST ? fail_left(undo->pid, err) : 0;
+	return r > 0 ? -EEXIST : r ? r : 1;
 }
 
 /* Another process may have the session, for example a debugger, or gpreempt with another undo file.
@@ -259,6 +268,29 @@ static int fail_unknown(pid_t pid, int code, struct gp_error *err)
 		       pid, gp_error_name(code));
 }
 
+/* 0, or -errno with a sentence for a result of end_left(). */
+static int judge(pid_t pid, int r, struct gp_error *err)
+{
+	return r >= 0 ? 0 : r == -EEXIST ? fail_left(pid, err) : fail_unknown(pid, r, err);
+}
+
+/* The owner has ended, or has closed its session. A process without a session has no suspended
+ * queues. If it is not known whether there is one, the record has to stay. */
+static int end_of_dead(const struct gp_undo *undo, struct gp_error *err)
+{
+	int r = end_left(undo->pid, undo->start_time);
+
+	if (r >= 0)
+		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=%s", undo->pid,
+		       r ? "ended" : "none");
+	else if (r == -EEXIST)
+		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=exists", undo->pid);
+	else
+		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=unknown errno=%d",
+		       undo->pid, -r);
+	return judge(undo->pid, r, err);
+}
+
 int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0), r;
@@ -268,7 +300,8 @@ int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
 	r = end_left(pid, gp_process_start_time(pid));
 	if (released && r > 0)
 		*released = true;
-	return r == -EEXIST ? fail_left(pid, err) : r < 0 ? fail_unknown(pid, r, err) : n;
+	r = judge(pid, r, err);
+	return r ? r : n;
 }
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)

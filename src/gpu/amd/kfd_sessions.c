@@ -508,6 +508,11 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 			"the GPU did not %s %s of process %d in time; the driver may reset it",
 			hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
 			task->pid);
+	else if (code == -EPROTO && hold && s->untrue)
+		gp_fail(&task->why, code,
+			"the driver refuses to suspend process %d (%s), although its debug session "
+			"exists; its queues were resumed to be sure",
+			task->pid, gp_error_name(s->untrue));
 	else if (code == -EPROTO)
 		gp_fail(&task->why, code,
 			"the driver was asked to %s process %d and answered for %u of its %u "
@@ -549,6 +554,8 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 	 * new session. */
 	if (code == -EINVAL || code == -ESRCH || (code == -EPERM && is_taken(h, task[0])))
 		gp_amd_lose(h, task[0]->target);
+	else if (code == -EPERM && hold && gp_amd_session_is_doubtful(&task[0]->target->session))
+		end_target(h, task[0]->target, true); /* queues may be suspended */
 	return code;
 }
 
@@ -663,7 +670,9 @@ static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *t
 static void hold_arrivals(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	struct gp_amd_task *held[HELD_MAX];
-	unsigned n = find_held(h, target, held);
+	unsigned n = target->session.runtime_state == KFD_RUNTIME_ENABLED
+			     ? find_held(h, target, held)
+			     : 0;
 
 	for (unsigned i = 0; i < n; i++) /* held[] stays valid: only this thread detaches tasks */
 		suspend(&held[i], 1);
@@ -760,6 +769,7 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	struct gp_queue out = {
 		.id = q->is.queue_id,
 		.held = q->suspended,
+		.unsure = q->doubtful,
 		.copies = !gp_amd_computes(&q->is),
 		.interleave = UINT32_MAX,
 		.ring_address = q->is.ring_base_address,
@@ -786,11 +796,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	struct gp_amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
-	if (target && target->ending) {
-		call->question.result = fail_ending(call->pid, call->err);
-		return;
-	}
-	if (target) {
+	if (target) { /* also one that does not end: its queues may be suspended */
 		gp_amd_session_refresh(&target->session);
 	} else {
 		target = make_target(h, call->pid, call->start_time, call->err);

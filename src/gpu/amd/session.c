@@ -293,13 +293,15 @@ static int resume_once(struct gp_amd_session *s, const struct gp_amd_choice *cho
 	return r < 0 || !n ? r : evaluate(s, n, false, r);
 }
 
+/* Any error may be untrue: the driver may have suspended the queues before. Only EPERM is believed,
+ * if an event of the driver has said before that the runtime has ended. */
 static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			uint32_t grace)
 {
 	uint32_t n = gather(s, choice, false);
 	int r = n ? gp_kfd_suspend(s->kfd, s->pid, s->id, n, grace) : 0;
 
-	if (r < 0 && !is_over(r))
+	if (r < 0 && !(r == -EPERM && s->runtime_state == KFD_RUNTIME_DISABLED))
 		doubt_all(s, n);
 	return r < 0 || !n ? r : evaluate(s, n, true, r);
 }
@@ -351,16 +353,28 @@ int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			   uint32_t grace)
 {
-	int r = insist(s, choice, true, grace);
+	int r = insist(s, choice, true, grace), resumed;
 	unsigned answered = s->answered, expected = s->expected;
 
+	s->untrue = 0;
 	blame(s, choice, r == -EAGAIN);
 	if (r >= 0)
 		return r;
-	insist(s, choice, false, 0); /* a partial hold is undone */
-	s->answered = answered;      /* for the message */
+	resumed = insist(s, choice, false, 0); /* a partial hold, or a call that failed late */
+	s->answered = answered;                /* for the message */
 	s->expected = expected;
-	return r;
+	if (resumed <= 0 || !is_over(r))
+		return r;
+	s->untrue = r; /* a session that is over resumes nothing */
+	return -EPROTO;
+}
+
+bool gp_amd_session_is_doubtful(const struct gp_amd_session *s)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (s->queue[i].doubtful)
+			return true;
+	return false;
 }
 
 void gp_amd_session_doubt(struct gp_amd_session *s, const struct gp_amd_choice *choice)
@@ -486,6 +500,13 @@ int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_
 	}
 }
 
+/* The driver does not know the process, which has ended or has not opened the device: it has no
+ * session. If sysfs lists queues of the process, this answer is untrue. */
+static bool is_unknown(const struct gp_amd_session *s, int code)
+{
+	return code == -ESRCH && gp_amd_has_no_queues(s->pid);
+}
+
 /* A process that debugs itself needs no link, and cannot have one. */
 static int link_to(struct gp_amd_session *s, struct gp_error *err)
 {
@@ -513,7 +534,7 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	switch (code) {
 	case -EPROTO: return fail_untrue(s, err);
 	case -ESRCH:
-		if (gp_amd_sysfs_queues(s->pid, NULL, 0) > 0)
+		if (!gp_amd_has_no_queues(s->pid))
 			return gp_fail(err, -EIO,
 				       "the driver does not find process %d (ESRCH), although it "
 				       "lists queues of it; try again",
@@ -538,12 +559,6 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 		return gp_fail(err, code, "the driver refuses to attach to process %d: %s", s->pid,
 			       gp_error_name(code));
 	}
-}
-
-/* The driver does not know the process, which has not opened the device: it has no session. */
-static bool is_unknown(const struct gp_amd_session *s, int code)
-{
-	return code == -ESRCH && gp_amd_sysfs_queues(s->pid, NULL, 0) <= 0;
 }
 
 /* There is a session, or it is not known whether there is one. */
@@ -651,7 +666,7 @@ static int disable(struct gp_amd_session *s)
 {
 	int r = gp_kfd_disable(s->kfd, s->pid), seen = gp_kfd_has_session(s->kfd, s->pid);
 
-	if (!seen || seen == -ESRCH || (seen < 0 && is_closed(s)))
+	if (!seen || is_unknown(s, seen) || (seen < 0 && is_closed(s)))
 		return 0;
 	if (seen > 0)
 		return r < 0 ? r : -EIO;
@@ -660,7 +675,7 @@ static int disable(struct gp_amd_session *s)
 		r = gp_kfd_disable(s->kfd, s->pid);
 	if (r == -EPERM)
 		return take_back(s);
-	return is_over(r) ? 0 : r < 0 ? r : -EIO;
+	return r == -EINVAL || is_unknown(s, r) ? 0 : r < 0 ? r : -EIO;
 }
 
 static int disable_surely(struct gp_amd_session *s)

@@ -56,6 +56,7 @@ struct gp_amd_session {
 	uint32_t *id;                /* the array of queue ids for a call */
 	unsigned answered, expected; /* in the last suspend or resume: the driver's count, and the
 				      * number of queues without an error bit */
+	int untrue;                  /* the error of the last suspend, if a resume disproved it */
 	struct kfd_queue_snapshot_entry *entry;
 	struct gp_amd_sysfs_queue *listed; /* the same queues in sysfs */
 	/* Why the last snapshot failed, so that `queue` is older. Code 0: it did not fail. */
@@ -120,7 +121,7 @@ struct gp_amd_choice {
  * Suspends all selected queues, or none. When it returns, their waves are saved and off the
  * hardware. `grace`: 1 to 255, in 1,000 GPU clocks, or KFD_GRACE_DEFAULT. Returns the number of
  * queues, or -errno: -EIO (the hardware did not stop a queue in time), -EPROTO (`answered` and
- * `expected` differ), -EAGAIN (a queue is new or is being destroyed), -EPERM (the runtime is not
+ * `expected` differ, or `untrue` is set), -EAGAIN (a queue is new or is being destroyed), -EPERM (the runtime is not
  * enabled), or that of gp_amd_session_refresh(). After a failure, queues that could not be resumed
  * are `doubtful`.
  */
@@ -130,6 +131,9 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 /* Returns the number of resumed queues, or -errno as above. After a failure the queues that are not
  * known to run are `doubtful`. */
 int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice);
+
+/* Whether any queue may be suspended or not. */
+bool gp_amd_session_is_doubtful(const struct gp_amd_session *s);
 
 /* The last call for these queues had no effect although the driver confirmed it: they are
  * `doubtful` until a later call succeeds. */

@@ -243,6 +243,13 @@ int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned ma
 	return (int)n;
 }
 
+bool gp_amd_has_no_queues(pid_t pid)
+{
+	int n = gp_amd_sysfs_queues(pid, NULL, 0);
+
+	return !n || n == -ESRCH;
+}
+
 uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id)
 {
 	char path[PATH_SIZE];

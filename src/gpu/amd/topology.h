@@ -66,6 +66,9 @@ int gp_amd_each_process(int (*each)(void *arg, pid_t pid), void *arg);
  * not use KFD. */
 int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned max);
 
+/* False also if it is not known. */
+bool gp_amd_has_no_queues(pid_t pid);
+
 /* The serial of a queue; 0: no queue has this id. */
 uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id);
 
