@@ -18,7 +18,7 @@ held_by="process $load (kfd-load) may still be held by process"
 suspend_in_background hangs "$load"
 kfd_emu 'delay resume_queues 8s 1000'
 expect 0 '' 'resume and a driver that does not answer the holder' "$GPREEMPT" resume "$load"
-[[ $out == "released $load (kfd-load); process $JOB (gpreempt) held it and does not release it, so its undo record stays until that process runs or ends" ]] ||
+[[ $out == "released $load (kfd-load); process $JOB (gpreempt) held it and does not release it: it runs, and may hold it again; its undo record stays until process $JOB drops it or ends" ]] ||
 	fail "a holder that hangs: '$out'"
 is_running "$load" || fail 'it says released, and the process is held'
 makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'

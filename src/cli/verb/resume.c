@@ -98,6 +98,11 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 	else if (owner->state == GP_OWNER_ENDED)
 		printf("released %d (%s); process %d held it and ended without releasing it", pid,
 		       name, owner->pid);
+	else if (owner->state == GP_OWNER_DEAF)
+		printf("released %d (%s); process %d (%s) held it and %s: it runs, and may hold it "
+		       "again; its undo record stays until process %d drops it or ends",
+		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state),
+		       owner->pid);
 	else if (owner->state != GP_OWNER_RUNS)
 		printf("released %d (%s); process %d (%s) held it and %s, so its undo record stays "
 		       "until that process runs or ends",
