@@ -68,7 +68,7 @@ struct scheduled {
 	bool complained; /* a task that cannot be held was reported */
 	bool warned;     /* a task whose activity is not visible was reported */
 	bool failed;     /* actions failed and none took effect */
-	atomic_int over; /* 0: runs; 1: another process released all tasks; -errno */
+	atomic_int over; /* 0: runs; 1: another process released a task; -errno */
 };
 
 struct json_object;
@@ -544,7 +544,8 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
 		eventfd_t more;
 
 		if (over == 1)
-			fputs("gpreempt: another process released all tasks (gpreempt resume)\n",
+			fputs("gpreempt: another process released a task (gpreempt resume); all "
+			      "tasks are released now\n",
 			      stderr);
 		if (over)
 			return over < 0 ? over : 0;
