@@ -57,6 +57,10 @@ for run in '' /run/gpreempt; do
 	GPREEMPT_RUN=$run expect 0 '' "resume of what is not held, GPREEMPT_RUN='$run'" as "$user" "$work/gpreempt" resume "$own"
 	[[ $out == "$own is scheduled by the daemon ($DAEMON)"* ]] || fail "resume of what is not held: $out"
 done
+expect 0 '' "set of one's own program to unmanaged" as "$user" "$work/gpreempt" set "$own" --class unmanaged
+expect 0 '' 'resume of an unmanaged program' as "$user" "$work/gpreempt" resume "$own"
+[[ $out == 'nothing was held' ]] || fail "resume of an unmanaged program: $out"
+expect 0 '' "set of one's own program" as "$user" "$work/gpreempt" set "$own" --class be
 in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 1000
 try as "$user" "$work/gpreempt" resume "$JOB"
 [[ $out != *scheduled* ]] || fail "a program without queues: $out"
