@@ -23,6 +23,9 @@ expect 0 '' 'resume and a driver that does not answer the holder' "$GPREEMPT" re
 is_running "$load" || fail 'it says released, and the process is held'
 makes_progress "$load" || fail 'no progress after it was taken from a holder that hangs'
 [[ $(records) == 1 ]] || fail 'the record of a holder that hangs is gone'
+try "$GPREEMPT" doctor
+[[ $out == *"-> run gpreempt resume $load; if this line stays, process $JOB does not answer,"* ]] ||
+	fail "doctor only repeats its advice: $out"
 kfd_emu clear_faults
 kill_job "$JOB"
 expect 0 '' 'resume --all after the end of a holder that hung' "$GPREEMPT" resume --all

@@ -133,15 +133,22 @@ static void report_owner(struct report *r, const struct gp_undo_file *file, unsi
 {
 	enum gp_owner_state state = gp_record_owner_state(file, slot, e);
 	struct gp_finding f = {.subject = "held"};
-	char text[512], advice[64], name[2][32];
+	char text[512], advice[192], name[2][32];
 
 	snprintf(text, sizeof text,
 		 "process %d (%s) is held or scheduled by process %d (%s), which %s%s%s",
 		 e->undo.pid, gp_process_name(e->undo.pid, name[0], sizeof name[0]), e->owner,
 		 gp_process_name(e->owner, name[1], sizeof name[1]), gp_owner_state_text(state),
-		 e->release_asked ? "; gpreempt resume has asked it for the release" : "",
+		 e->release_asked ? "; gpreempt resume has asked it for the release, which it has "
+				    "not confirmed"
+				  : "",
 		 gp_undo_failed_ns(file, slot) ? "; the keeper could not release the process" : "");
 	snprintf(advice, sizeof advice, "run gpreempt resume %d", e->undo.pid);
+	if (e->release_asked && state != GP_OWNER_ENDED) /* the process may run all the same */
+		snprintf(advice + strlen(advice), sizeof advice - strlen(advice),
+			 "; if this line stays, process %d does not answer, and can hold process "
+			 "%d again until it ends",
+			 e->owner, e->undo.pid);
 	f.text = text;
 	if (state != GP_OWNER_RUNS || e->release_asked) {
 		f.level = GP_FINDING_WARNING;
