@@ -72,7 +72,7 @@ static bool is_silent(const struct gp_undo_file *file, unsigned slot, const stru
 	struct gp_undo_scheduler scheduler;
 
 	gp_undo_scheduler(file, &scheduler);
-	if (e->owner == scheduler.pid && e->owner_start_time == scheduler.start_time)
+	if (gp_record_is_daemons(file, e))
 		heartbeat_ns = scheduler.heartbeat_ns;
 	return heartbeat_ns && gp_monotonic_ns() > heartbeat_ns + SILENT_NS;
 }

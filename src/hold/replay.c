@@ -196,6 +196,15 @@ int gp_records_release_unrecorded(const struct gp_undo_file *file)
 	return n < 0 ? n : error;
 }
 
+bool gp_record_is_daemons(const struct gp_undo_file *file, const struct gp_undo_entry *entry)
+{
+	struct gp_undo_scheduler daemon;
+
+	gp_undo_scheduler(file, &daemon);
+	return daemon.pid && entry->owner == daemon.pid &&
+	       entry->owner_start_time == daemon.start_time;
+}
+
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
 			  struct gp_error *err)
 {
@@ -205,6 +214,11 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	if (!gp_records_find(file, pid, start_time, &e) || e.owner == getpid() ||
 	    !gp_undo_owner_can_run(&e))
 		return 0;
+	if (gp_record_is_daemons(file, &e)) /* which goes on after a resume */
+		return gp_fail(err, -EBUSY,
+			       "process %d is scheduled or held by the daemon (%d); run gpreempt "
+			       "set %d --class unmanaged, and gpreempt resume %d if a user holds it",
+			       pid, e.owner, pid, pid);
 	return gp_fail(err, -EBUSY,
 		       "process %d is already held or scheduled by process %d (%s); end that "
 		       "process, or run gpreempt resume %d",

@@ -14,6 +14,10 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
  * keeping a record too long is harmless, dropping it too early is not. */
 bool gp_record_process_lives(const struct gp_undo_entry *entry);
 
+/* Whether the owner of the record is gpreemptd, which schedules the process or holds it for a user.
+ */
+bool gp_record_is_daemons(const struct gp_undo_file *file, const struct gp_undo_entry *entry);
+
 /* Returns -EBUSY if another running program holds or schedules the process. */
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
 			  struct gp_error *err);

@@ -48,7 +48,7 @@ schedule_in_background --lc "$service" --be "$job"
 until_true eval "[[ \$(records) -ge 1 ]]" || fail 'no record'
 expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 wait "$JOB" || fail "resumed by another: exit $?"
-said schedule 'another process released all tasks' || fail "$(<"$work/schedule")"
+said schedule 'another process released a task (gpreempt resume); all tasks are released now' || fail "$(<"$work/schedule")"
 until_true is_running "$job" || fail 'held again after resume'
 
 # One queue as a task of its own; JSON; wrong arguments.

@@ -148,6 +148,8 @@ kfd_emu 'errno suspend_queues 5 1000'
 try "$GPREEMPT" bench "$load" -n 2
 kfd_emu clear_faults
 [[ $status == 1 && $out == *'holds failed, the first with: '* ]] || fail "a driver that refuses: $status $out $err"
+[[ $out == *': held and released 0 times'*'success: hold 0.0 %, release -'* ]] ||
+	fail "bench counts what was never held: $out"
 # A driver that asks to try again, for ever: each hold is tried for seconds.
 kfd_emu 'errno suspend_queues 11 100000'
 try timeout 120 "$GPREEMPT" bench "$load" -n 1000 --json

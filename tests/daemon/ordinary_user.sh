@@ -57,6 +57,18 @@ for run in '' /run/gpreempt; do
 	GPREEMPT_RUN=$run expect 0 '' "resume of what is not held, GPREEMPT_RUN='$run'" as "$user" "$work/gpreempt" resume "$own"
 	[[ $out == "$own is scheduled by the daemon ($DAEMON)"* ]] || fail "resume of what is not held: $out"
 done
+expect 0 '' "set of one's own program to unmanaged" as "$user" "$work/gpreempt" set "$own" --class unmanaged
+expect 0 '' 'resume of an unmanaged program' as "$user" "$work/gpreempt" resume "$own"
+[[ $out == 'nothing was held' ]] || fail "resume of an unmanaged program: $out"
+expect 0 '' "set of one's own program" as "$user" "$work/gpreempt" set "$own" --class be
+# doctor says of the machine what the daemon says, and of undo records which ones it sees.
+try as "$user" "$work/gpreempt" doctor
+[[ $out == *"ok       daemon        gpreemptd runs as process $DAEMON and answers"* && $out == *"says the daemon ($DAEMON)"* ]] ||
+	fail "doctor does not ask the machine's daemon: $out"
+[[ $out == *'no undo records of this user'*"the daemon ($DAEMON) has its own undo file"* ]] ||
+	fail "doctor says of all undo records: $out"
+GPREEMPT_SOCKET=/run/gpreempt/gpreemptd.sock GPREEMPT_RUN=$work/nowhere try as "$user" "$work/gpreempt" doctor
+[[ $out == *"gpreemptd runs as process $DAEMON and answers"* ]] || fail "doctor does not use GPREEMPT_SOCKET: $out"
 in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 1000
 try as "$user" "$work/gpreempt" resume "$JOB"
 [[ $out != *scheduled* ]] || fail "a program without queues: $out"

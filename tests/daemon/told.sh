@@ -90,9 +90,17 @@ try "$GPREEMPT" doctor
 export GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent GPREEMPT_KFD_SYSFS=/nonexistent
 unset GPREEMPT_GPU
 try "$GPREEMPT" doctor
-[[ $out == *'a simulated GPU runs here and is not used'* ]] || fail "doctor: $out"
+[[ $out == *"a simulated GPU runs here, and the daemon ($DAEMON) uses it"*'ready through the daemon: '* && $out != *missing* ]] ||
+	fail "doctor beside a daemon that uses the simulated GPU: $out"
+kill -STOP "$DAEMON"
+sleep 3
+try "$GPREEMPT" doctor
+[[ $out == *warning*daemon*"gpreemptd runs as process $DAEMON, its last heartbeat was "*'does not answer'* ]] ||
+	fail "doctor beside a stopped daemon: $out"
 kill -9 "$DAEMON"
 wait "$DAEMON" 2>/dev/null
+try "$GPREEMPT" doctor
+[[ $out == *'a simulated GPU runs here and is not used'*'no daemon answers at '*'not ready: '* ]] || fail "doctor without a daemon: $out"
 try "$GPREEMPT" ps
 exits 4 'gpreempt: no GPU was found that can be scheduled; a simulated GPU runs here: set GPREEMPT_GPU=sim to use it' \
 	'ps after the end of the daemon'

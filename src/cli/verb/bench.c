@@ -63,20 +63,33 @@ static int spawn(const char *command, pid_t *pid)
 	return r;
 }
 
-/* Waits for the end of the command. A signal to this program ends the command, too. */
-static void wait_for(pid_t pid, const struct gp_holds *holds)
+/* Whether another process has released the task, or asks for its release (gpreempt resume). */
+static bool is_taken(const struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		if (!gp_hold_is_recorded(holds, &holds->hold[i]))
+			return true;
+	return false;
+}
+
+/* Waits for the end of the command. A signal to this program ends the command, too, and so does a
+ * request to release the process: the times would be wrong. True: there was such a request. */
+static bool wait_for(pid_t pid, const struct gp_holds *holds)
 {
 	int pidfd = gp_pidfd_open(pid);
 	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
 			      {.fd = gp_stop_fd(), .events = POLLIN}};
+	bool taken;
 
-	do
+	do {
 		gp_holds_heartbeat(holds);
-	while (pidfd >= 0 && poll(p, 2, HEARTBEAT_MS) <= 0);
-	if (p[1].revents)
+		taken = is_taken(holds);
+	} while (!taken && pidfd >= 0 && poll(p, 2, HEARTBEAT_MS) <= 0);
+	if (p[1].revents || taken)
 		kill(pid, SIGTERM);
 	if (pidfd >= 0)
 		close(pidfd);
+	return taken;
 }
 
 /* Runs a shell command to its end; a signal to this program ends it. Its output goes to standard
@@ -86,17 +99,18 @@ static int online_run(const char *command, struct online_run *run, const struct 
 {
 	uint64_t begin_ns = gp_monotonic_ns();
 	int status = 0, r;
+	bool taken;
 	pid_t pid;
 
 	r = spawn(command, &pid);
 	if (r)
 		return gp_fail(err, -EIO, "cannot run the command: %s", strerror(r));
-	wait_for(pid, holds);
+	taken = wait_for(pid, holds);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	run->took_ns = gp_monotonic_ns() - begin_ns;
 	run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	run->done = !gp_stop_asked();
+	run->done = !gp_stop_asked() && !taken;
 	return 0;
 }
 
@@ -215,10 +229,12 @@ struct bench {
 	unsigned blind;      /* consecutive samples without an answer of the device */
 	uint64_t failing_ns; /* length of the holds that failed since the last success */
 	bool stopped;        /* by a signal, because the process ended, or because of failures */
+	bool taken;          /* another process released it, or asks for the release */
 	struct gp_error release_failed;
 };
 
-static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
+/* Returns whether the command took effect. */
+static bool note(struct side *s, const struct gp_holds *holds, int r, bool held,
 		 const struct gp_error *err)
 {
 	uint64_t took_ns = 0;
@@ -237,6 +253,7 @@ static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
 		s->first = *err;
 		gp_fail(&s->first, -EIO, "the driver accepted the command, but nothing changed");
 	}
+	return so;
 }
 
 /* Whether the device reports when a task goes off and comes on, and early enough to wait for. */
@@ -272,8 +289,9 @@ static void note_effect(struct side *s, const struct gp_hold *h, bool hold, uint
 		gp_hist_add(&s->effect, o->on_at_ns - h->asked_ns);
 }
 
+/* `scheduled`: of each task before a release; NULL: for a hold, which does not need it. */
 static void measure_effect(struct bench *b, struct side *s, struct gp_holds *holds,
-			   const uint64_t scheduled[GP_DEVICES_MAX])
+			   const uint64_t *scheduled)
 {
 	bool known = false;
 
@@ -282,14 +300,15 @@ static void measure_effect(struct bench *b, struct side *s, struct gp_holds *hol
 	wait_for_sample(holds);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (holds->hold[i].last.known & GP_KNOWN_RUN) {
-			note_effect(s, &holds->hold[i], s == &b->hold, scheduled[i]);
+			note_effect(s, &holds->hold[i], s == &b->hold,
+				    scheduled ? scheduled[i] : 0);
 			known = true;
 		}
 	b->blind = known ? 0 : b->blind + 1;
 }
 
 /* Waits for the time of --hold, with heartbeats: if this program is stopped while it holds the
- * process, the keeper releases it. */
+ * process, the keeper releases it. Returns early if another process takes the task. */
 static void pause_between(const struct gp_holds *holds)
 {
 	uint64_t until_ns = gp_monotonic_ns() + env.hold_ms * GP_NS_PER_MS, step_ns;
@@ -297,34 +316,57 @@ static void pause_between(const struct gp_holds *holds)
 	do {
 		gp_holds_heartbeat(holds);
 		step_ns = gp_monotonic_ns() + HEARTBEAT_MS * GP_NS_PER_MS;
-	} while (!gp_stop_sleep(step_ns < until_ns ? step_ns : until_ns) && step_ns < until_ns);
+	} while (!gp_stop_sleep(step_ns < until_ns ? step_ns : until_ns) && step_ns < until_ns &&
+		 !is_taken(holds));
+}
+
+/* Releases and measures it. A task that is not held, or that another process has released, is
+ * released as well, to make sure, but that counts only if it fails. True: stop measuring. */
+static bool measure_release(struct bench *b, struct gp_holds *holds, bool held)
+{
+	uint64_t scheduled[GP_DEVICES_MAX] = {0};
+	struct gp_error err = {0};
+	int r;
+
+	b->taken = is_taken(holds);
+	for (unsigned i = 0; i < holds->n; i++)
+		scheduled[i] = holds->hold[i].last.scheduled;
+	r = gp_holds_release(holds, &err);
+	if (r || (held && !b->taken))
+		note(&b->release, holds, r, false, &err);
+	if (r) { /* it was tried for seconds, and the process may stand still */
+		b->release_failed = err;
+		return true;
+	}
+	if (b->taken)
+		return true;
+	pause_between(holds);
+	if (held)
+		measure_effect(b, &b->release, holds, scheduled);
+	return false;
 }
 
 /* One hold and one release. True: stop measuring. */
 static bool measure_once(struct bench *b, struct gp_holds *holds)
 {
-	uint64_t scheduled[GP_DEVICES_MAX] = {0};
 	uint64_t begin_ns = gp_monotonic_ns();
 	struct gp_error err = {0};
-	int r = gp_holds_hold(holds, &err);
+	bool held;
+	int r;
 
+	b->taken = is_taken(holds);
+	if (b->taken)
+		return true;
+	r = gp_holds_hold(holds, &err);
 	if (r == -ESRCH)
 		return true;
 	b->failing_ns = r ? b->failing_ns + gp_monotonic_ns() - begin_ns : 0;
-	note(&b->hold, holds, r, true, &err);
+	held = note(&b->hold, holds, r, true, &err);
 	pause_between(holds);
-	measure_effect(b, &b->hold, holds, scheduled);
-	for (unsigned i = 0; i < holds->n; i++)
-		scheduled[i] = holds->hold[i].last.scheduled;
-	err = (struct gp_error){0};
-	r = gp_holds_release(holds, &err);
-	note(&b->release, holds, r, false, &err);
-	if (r) { /* it was tried for seconds, and the process may stand still */
-		b->release_failed = err;
+	if (held)
+		measure_effect(b, &b->hold, holds, NULL);
+	if (measure_release(b, holds, held))
 		return true;
-	}
-	pause_between(holds);
-	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
 			return true;
@@ -360,9 +402,10 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 
 	if (!r)
 		r = online_run(env.online, &b->online.alone, holds, err);
+	b->taken |= is_taken(holds);
 	last = gp_holds_release(holds, err);
 	r = r ? r : last;
-	if (!r && !gp_stop_asked())
+	if (!r && !gp_stop_asked() && !b->taken)
 		r = online_run(env.online, &b->online.beside, holds, err);
 	return r;
 }
@@ -376,7 +419,7 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 	if (!r)
 		measure_find(b, devices, ref);
 	for (unsigned i = 0; i < env.count && !r && !b->stopped; i++) {
-		b->stopped = measure_once(b, &holds);
+		b->stopped = measure_once(b, &holds) || b->taken;
 		gp_progress("%u of %u", i + 1, env.count);
 	}
 	gp_progress_end();
@@ -402,9 +445,16 @@ static void print_times(const char *what, const struct gp_hist *h)
 	       gp_cli_duration(gp_hist_quantile(h, 990000)).text, gp_cli_duration(h->max).text);
 }
 
-static double percent(const struct side *s)
+/* "99.5 %", or "-" if there was nothing to do: a process that was never held is not released. */
+static struct gp_short_text success(const struct side *s)
 {
-	return s->tried ? 100.0 * s->done / s->tried : 0;
+	struct gp_short_text out;
+
+	if (s->tried)
+		snprintf(out.text, sizeof out.text, "%.1f %%", 100.0 * s->done / s->tried);
+	else
+		snprintf(out.text, sizeof out.text, "-");
+	return out;
 }
 
 /* The shortest turn, in whole ms, of which holding and releasing take at most a tenth. */
@@ -421,8 +471,9 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 	const struct side *bad = b->hold.done < b->hold.tried ? &b->hold : &b->release;
 
 	if (!b->hold.tried)
-		snprintf(out, size,
-			 "nothing was measured: the process ended, or Ctrl-C was pressed, before");
+		snprintf(out, size, "nothing was measured: %s before",
+			 b->taken ? "another process released the process"
+				  : "the process ended, or Ctrl-C was pressed,");
 	else if (bad->done < bad->tried)
 		snprintf(out, size, "%u of %u %s failed, the first with: %s",
 			 bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
@@ -457,10 +508,14 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 {
 	char text[512];
 
-	printf("%d (%s) on %s%s: held and released %u times\n\n", ref->seen.pid, ref->seen.name,
-	       ref->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
-	printf("success: hold %.1f %%, release %.1f %%\n\n", percent(&b->hold),
-	       percent(&b->release));
+	printf("%d (%s) on %s%s: ", ref->seen.pid, ref->seen.name, ref->gpu->info.name,
+	       n > 1 ? " and others" : "");
+	if (b->hold.done == b->release.done)
+		printf("held and released %u times\n\n", b->hold.done);
+	else
+		printf("held %u and released %u times\n\n", b->hold.done, b->release.done);
+	printf("success: hold %s, release %s\n\n", success(&b->hold).text,
+	       success(&b->release).text);
 	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s %9s\n", "", "min",
 	       "average", "p50", "p99", "max");
 	print_times("hold", &b->hold.took);
@@ -562,6 +617,11 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 		r = measure(b, devices, ref, (unsigned)n, err);
 	if (!r)
 		(env.json ? json_result : print_result)(b, ref, (unsigned)n);
+	if (!r && b->taken)
+		fprintf(stderr,
+			"gpreempt: another process released %d (%s), as gpreempt resume does; the "
+			"measurement has ended\n",
+			ref[0].seen.pid, ref[0].seen.name);
 	return r;
 }
 

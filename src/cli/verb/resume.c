@@ -17,6 +17,7 @@
 #include "gpu/backends.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
+#include "task/task.h"
 
 static struct {
 	struct gp_targets targets;
@@ -98,6 +99,11 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 	else if (owner->state == GP_OWNER_ENDED)
 		printf("released %d (%s); process %d held it and ended without releasing it", pid,
 		       name, owner->pid);
+	else if (owner->state == GP_OWNER_DEAF)
+		printf("released %d (%s); process %d (%s) held it and %s: it runs, and may hold it "
+		       "again; its undo record stays until process %d drops it or ends",
+		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state),
+		       owner->pid);
 	else if (owner->state != GP_OWNER_RUNS)
 		printf("released %d (%s); process %d (%s) held it and %s, so its undo record stays "
 		       "until that process runs or ends",
@@ -258,6 +264,20 @@ static bool is_held(struct json_object *tasks, pid_t pid)
 	return false;
 }
 
+/* Whether the daemon schedules the process. It may be attached to it without a record. */
+static bool is_scheduled(const struct outcome *o, pid_t pid)
+{
+	for (size_t i = 0; o->tasks && i < json_object_array_length(o->tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(o->tasks, i);
+		const char *class = gp_field_text(t, "class");
+
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && class &&
+		    strcmp(class, gp_class_name(GP_UNMANAGED)) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a call failed because the daemon gave no answer. */
 static bool is_silence(int code)
 {
@@ -389,39 +409,35 @@ static void report_failures(struct outcome *o)
 	}
 }
 
-/* The daemon's policy decides whether it runs; there is nothing to undo. */
-static void report_scheduled(struct outcome *o, pid_t pid)
+/* Whether the daemon confirmed that neither a user nor another program holds the process. */
+static bool is_answered(const struct outcome *o, pid_t pid)
+{
+	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
+		if (env.targets.pid[i] == pid)
+			return !o->answer[i].code;
+	return false;
+}
+
+/* Says of a process that the daemon knows and that no user held what its answer shows. The policy
+ * decides whether a scheduled process runs. */
+static void report_known(struct outcome *o, pid_t pid)
 {
 	if (is_done(o, pid))
 		return;
 	note_done(o, pid);
 	o->unchanged++;
-	if (!env.all && !env.json)
+	if (!env.all && !env.json && is_scheduled(o, pid))
 		printf("%d is scheduled by the daemon (%d) and not held by a user; gpreempt set %d "
 		       "--class unmanaged ends that\n",
 		       pid, o->daemon, pid);
 }
 
-/* Whether the daemon schedules the process. It may be attached to it without a record. */
-static bool is_scheduled(const struct outcome *o, pid_t pid)
-{
-	for (size_t i = 0; o->tasks && i < json_object_array_length(o->tasks); i++) {
-		struct json_object *t = json_object_array_get_idx(o->tasks, i);
-		const char *class = gp_field_text(t, "class");
-
-		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && class &&
-		    strcmp(class, gp_class_name(GP_UNMANAGED)) != 0)
-			return true;
-	}
-	return false;
-}
-
-/* Targets that root's daemon knows, and that no user held. Its records are not readable here. */
+/* The records of root's daemon are not readable here. */
 static void report_foreign(struct outcome *o)
 {
-	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
-		if (!o->answer[i].code)
-			report_scheduled(o, env.targets.pid[i]);
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (is_answered(o, env.targets.pid[i]))
+			report_known(o, env.targets.pid[i]);
 }
 
 /* Undoes a record. 0, -ESRCH: the process has ended, or -errno with a sentence. */
@@ -563,7 +579,7 @@ static unsigned begin_replay(struct gp_undo_file *file, bool ended, struct asked
 		if (o->daemon && e.owner == o->daemon && !e.release_asked &&
 		    !daemon_failure(o, e.undo.pid)) {
 			if (!ended) /* the daemon drops the record of a process that has ended */
-				report_scheduled(o, e.undo.pid);
+				report_known(o, e.undo.pid);
 		} else if (!gp_undo_owner_lives(&e)) {
 			replay(file, i, &e, o);
 		} else if (n < GP_UNDO_SLOTS) {
@@ -615,7 +631,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 	for (int i = 0; i < n; i++)
 		changed |= gp_task_ref_looks_changed(&ref[i]);
 	if (!changed && is_scheduled(o, pid)) {
-		report_scheduled(o, pid);
+		report_known(o, pid);
 		return;
 	}
 	r = release_everywhere(pid, &changed, &err);
@@ -663,7 +679,9 @@ static void release_named(const struct gp_devices *devices, struct outcome *o)
 		/* Some drivers show processes of other users, but not whether they are held. */
 		if (n > 0 && is_foreign(pid))
 			n = gp_process_denied(&err, pid, -EPERM);
-		if (n < 0)
+		if ((n == -ESRCH || n == -ENODEV) && is_answered(o, pid))
+			report_known(o, pid); /* on a GPU that only the daemon uses */
+		else if (n < 0)
 			note_failed(o, pid, &err);
 		else if (n)
 			release_process(found, n, o);
@@ -696,6 +714,16 @@ static void note_unexamined(struct outcome *o, struct gp_error *err)
 	o->exit = o->exit ? o->exit : code == GP_EXIT_NOT_PERMITTED ? code : GP_EXIT_FAILED;
 }
 
+/* No GPU can be used from here. The daemon may use one: a simulated one, for example. */
+static void report_unopened(struct outcome *o, const struct gp_error *err)
+{
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (is_answered(o, env.targets.pid[i]))
+			report_known(o, env.targets.pid[i]);
+	if (!all_done(o))
+		o->exit = o->exit ? o->exit : gp_cli_fail(err);
+}
+
 static void release_unrecorded(struct outcome *o)
 {
 	struct gp_devices devices;
@@ -708,7 +736,7 @@ static void release_unrecorded(struct outcome *o)
 		return; /* the rest is scheduled by the daemon */
 	r = gp_devices_open(&devices, 0, &err);
 	if (r && !env.all)
-		o->exit = o->exit ? o->exit : gp_cli_fail(&err);
+		report_unopened(o, &err);
 	else if (env.all && err.code && !no_device_is_here())
 		note_unexamined(o, &err);
 	if (r)

@@ -68,7 +68,9 @@ struct scheduled {
 	bool complained; /* a task that cannot be held was reported */
 	bool warned;     /* a task whose activity is not visible was reported */
 	bool failed;     /* actions failed and none took effect */
-	atomic_int over; /* 0: runs; 1: another process released all tasks; -errno */
+	struct json_object *counters; /* of the end; NULL: not to be reported */
+	unsigned held;                /* tasks that are held at the end of the thread */
+	atomic_int over; /* 0: runs; 1: another process released a task; -errno */
 };
 
 struct json_object;
@@ -371,6 +373,27 @@ static struct json_object *to_json(const struct scheduled *s)
 	return o;
 }
 
+/* Tasks that live and are held, or whose last release had not been confirmed yet. */
+static unsigned count_held(const struct scheduled *s)
+{
+	struct gp_task_stats t;
+	unsigned n = 0;
+
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		n += (t.held || !t.settled) && gp_process_lives(t.pid, t.start_time);
+	return n;
+}
+
+/* The tasks that were held at the end were put back, which was confirmed. A hold that was not
+ * counted, because it had not been proven yet, does not make its release count. */
+static void count_last_releases(struct scheduled *s)
+{
+	uint64_t holds = gp_field_number_or(s->counters, "holds", 0);
+	uint64_t releases = gp_field_number_or(s->counters, "releases", 0) + s->held;
+
+	gp_field_put(s->counters, "releases", releases < holds ? releases : holds);
+}
+
 /* Whether no action took effect: every attempt failed. */
 static bool is_without_effect(const struct scheduled *s)
 {
@@ -383,17 +406,13 @@ static bool is_without_effect(const struct scheduled *s)
 	return stats->failures;
 }
 
-/* After the end of the thread: adds an object to `list`, or prints a table if that is NULL. */
-static void report(struct scheduled *s, FILE *out, struct json_object *list)
+/* After the end of the thread: keeps the counters, and says what has failed. */
+static void sum_up(struct scheduled *s)
 {
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
-	struct json_object *counters = to_json(s);
 
-	if (!list)
-		print_table(out, counters);
-	else
-		json_object_array_add(list, json_object_get(counters));
-	json_object_put(counters);
+	s->counters = to_json(s);
+	s->held = count_held(s);
 	s->failed = is_without_effect(s);
 	if (s->failed && !s->complained)
 		fprintf(stderr,
@@ -544,7 +563,8 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
 		eventfd_t more;
 
 		if (over == 1)
-			fputs("gpreempt: another process released all tasks (gpreempt resume)\n",
+			fputs("gpreempt: another process released a task (gpreempt resume); all "
+			      "tasks are released now\n",
 			      stderr);
 		if (over)
 			return over < 0 ? over : 0;
@@ -562,6 +582,28 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
 	return 0;
 }
 
+/* Prints the counters of all devices and frees them. */
+static void report(struct scheduled *list, bool all_put_back)
+{
+	struct json_object *json = env.json ? json_object_new_array() : NULL;
+
+	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
+		if (!list[i].counters)
+			continue;
+		if (all_put_back)
+			count_last_releases(&list[i]);
+		if (json) {
+			json_object_array_add(json, list[i].counters);
+		} else {
+			print_table(stdout, list[i].counters);
+			json_object_put(list[i].counters);
+		}
+		list[i].counters = NULL;
+	}
+	if (json)
+		gp_print_json_once(json);
+}
+
 /*
  * Releases all tasks before anything is written, because a reader of the output may block this
  * program. Then replays the records: a task that could not be put back keeps its record, and the
@@ -569,17 +611,13 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
  */
 static int end_all(struct scheduled *list, int started, bool with_stats, struct gp_error *err)
 {
-	struct json_object *json = with_stats && env.json ? json_object_new_array() : NULL;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = with_stats ? open_memstream(&text, &size) : NULL;
 	int r = 0;
 
 	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
 		if (i < started)
 			pthread_join(list[i].thread, NULL);
-		if (out)
-			report(&list[i], out, json);
+		if (with_stats)
+			sum_up(&list[i]);
 		if (list[i].engine)
 			gp_engine_free(list[i].engine);
 		list[i].gpu->ops->close(list[i].gpu);
@@ -590,13 +628,8 @@ static int end_all(struct scheduled *list, int started, bool with_stats, struct 
 		r = r ? r : code;
 		gp_undo_close(list[i].undo);
 	}
-	if (out)
-		fclose(out);
-	if (json)
-		gp_print_json_once(json);
-	else if (out)
-		fputs(text, stdout);
-	free(text);
+	if (with_stats)
+		report(list, !r);
 	return r;
 }
 

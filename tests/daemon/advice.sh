@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What gpreempt says beside a daemon on a simulated GPU that this user did not select: nothing that
+# is not so, and no advice that leads back to itself.
+set -u
+# shellcheck source=tests/daemon/ctl.bash
+. "$SRC/tests/daemon/ctl.bash"
+begin_daemon --policy priority
+load one --kernel 2ms
+one=$LOAD
+in_background plain sleep 1000
+plain=$JOB
+
+# without COMMAND...: where no GPU can be used but the daemon's.
+without() {
+	env -u GPREEMPT_GPU GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent \
+		GPREEMPT_KFD_SYSFS=/nonexistent "$@"
+}
+
+# ---- resume of what is not held ------------------------------------------------------------------
+until_true eval "task $one '.class == \"unmanaged\"' >/dev/null" || fail 'the daemon does not see the program'
+expect 0 '' 'resume of an unmanaged process' without "$GPREEMPT" resume "$one"
+[[ $out == 'nothing was held' ]] || fail "resume of an unmanaged process: $out"
+expect 0 '' 'resume --json of an unmanaged process' without "$GPREEMPT" resume "$one" --json
+holds '.released == [] and .unchanged == 1' 'an unmanaged process'
+expect 0 '' 'suspend' without "$GPREEMPT" suspend "$one"
+is "$one" '.state == "suspended"'
+expect 0 '' 'resume' without "$GPREEMPT" resume "$one"
+[[ $out == "released $one (gpreempt)"* ]] || fail "resume: $out"
+expect 0 '' 'resume at once after a resume' without "$GPREEMPT" resume "$one"
+[[ $out == 'nothing was held' ]] || fail "resume after a resume: $out"
+expect 4 'gpreempt: *' 'resume of a process without queues' without "$GPREEMPT" resume "$plain"
+"$GPREEMPT" set "$one" --class be >/dev/null || fail 'set'
+until_true eval "task $one '.class == \"be\"' >/dev/null" || fail 'not be'
+expect 0 '' 'resume of a scheduled process' without "$GPREEMPT" resume "$one"
+[[ $out == "$one is scheduled by the daemon ($DAEMON) and not held by a user; gpreempt set $one --class unmanaged ends that"* ]] ||
+	fail "resume of a scheduled process: $out"
+
+# ---- what the daemon schedules, and a program that wants it for itself ---------------------------
+load two --kernel 2ms
+two=$LOAD
+"$GPREEMPT" set "$two" --class be >/dev/null || fail 'set'
+until_true eval "[[ \$(records) == 2 ]]" || fail "two jobs that take turns have no records: $("$GPREEMPT" ps)"
+for args in 'suspend --no-daemon --for 1ms' 'bench -n 1' 'schedule --for 1ms --be'; do
+	# shellcheck disable=SC2086
+	expect 1 "gpreempt: process $one is scheduled or held by the daemon ($DAEMON); run gpreempt set $one --class unmanaged*" \
+		"$args of a scheduled process" "$GPREEMPT" $args "$one"
+done
+"$GPREEMPT" set "$one" --class unmanaged >/dev/null || fail 'set --class unmanaged'
+is_free() {
+	"$GPREEMPT" suspend --no-daemon --for 1ms "$one" >/dev/null 2>&1
+}
+until_true is_free || fail "the advice does not help: $("$GPREEMPT" suspend --no-daemon --for 1ms "$one" 2>&1)"
+finish
