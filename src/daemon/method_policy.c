@@ -166,7 +166,8 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 	if (given && configured)
 		return gp_fail(err, -EINVAL, "give `policy` or `default`, not both");
 	if (!given && !configured)
-		return gp_rpc_reply(call, render_policy(c, one && device < c->nthreads ? (unsigned)device : 0));
+		return gp_rpc_reply(
+			call, render_policy(c, one && device < c->nthreads ? (unsigned)device : 0));
 	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
 		r = gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",

@@ -138,8 +138,8 @@ struct gp_engine {
 	unsigned released_tiny; /* tasks that may run with a tiny slice */
 	unsigned failures;      /* in this tick */
 	bool triggered;
-	uint64_t epoch; /* at the last check */
-	bool undo_due;  /* the epoch changed; the next observation shows what was undone */
+	uint64_t epoch;         /* at the last check */
+	bool undo_due;          /* the epoch changed; the next observation shows what was undone */
 	uint64_t undone_before; /* stats.undone at that time */
 	/* the epoch changed in this step; the remaining actions wait for the next step */
 	bool interrupted;

@@ -45,7 +45,8 @@ static const struct gp_option options[] = {
 	 "gfx11, drain (let short work finish first). Holds from this program, not through the "
 	 "daemon",
 	 .text = &env.type},
-	{"grace", 'g', "N", "With --type drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
+	{"grace", 'g', "N",
+	 "With --type drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
 	 .number32 = &env.grace, .min = 1, .max = GP_PREEMPT_GRACE_MAX},
 	{"force", 'F', NULL, "Hold also a server that works for many programs", .flag = &env.force},
 	{"no-daemon", 0, NULL, "Hold from this program, not through the daemon",
