@@ -246,6 +246,7 @@ struct gp_gather {
 	char policy_text[256];          /* its text; "" with policy_default */
 	bool policy_default;            /* the configured policy of each device, instead */
 	bool policy_everywhere;         /* on all devices */
+	unsigned policy_device;         /* that the answer describes */
 	/* Called when all answers have come. Answers the call; the gather is freed afterwards. */
 	void (*finish)(struct gp_gather *g);
 	struct gp_gather *next, *prev;

@@ -17,11 +17,11 @@ static uint64_t realtime_ns(void)
 	return (uint64_t)t.tv_sec * GP_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Where the policy of the first device comes from, and the configured policy. */
-static void add_origin(const struct gp_control *c, struct json_object *o)
+/* Where the policy of the device comes from, and the configured policy. */
+static void add_origin(const struct gp_control *c, unsigned device, struct json_object *o)
 {
-	const struct gp_policy_origin *origin = &c->policy_origin[0];
-	const char *name = c->nthreads ? gp_device_thread_info(c->thread[0])->name : "";
+	const struct gp_policy_origin *origin = &c->policy_origin[device];
+	const char *name = c->nthreads ? gp_device_thread_info(c->thread[device])->name : "";
 	struct gp_policy_origin ignored;
 	struct gp_policy_choice configured;
 	char user[32];
@@ -38,18 +38,19 @@ static void add_origin(const struct gp_control *c, struct json_object *o)
 				       json_object_new_string(configured.ops->name));
 }
 
-static struct json_object *render_policy(struct gp_control *c)
+static struct json_object *render_policy(struct gp_control *c, unsigned device)
 {
-	const struct gp_policy_choice *choice = &c->policy[0];
+	const struct gp_policy_choice *choice = &c->policy[device];
 	struct json_object *o = gp_json_begin(), *param = json_object_new_object(),
 			   *devices = json_object_new_array();
 
+	json_object_object_add(o, "device", json_object_new_uint64(device));
 	json_object_object_add(o, "policy", json_object_new_string(choice->ops->name));
 	for (uint32_t i = 0; i < choice->ops->nparam; i++)
 		json_object_object_add(param, choice->ops->param[i].name,
 				       json_object_new_int64(choice->param[i]));
 	json_object_object_add(o, "params", param);
-	add_origin(c, o);
+	add_origin(c, device, o);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
 
@@ -109,7 +110,7 @@ static void finish(struct gp_gather *g)
 	if (r)
 		gp_rpc_fail(g->call, 0, r, "%s", err.text);
 	else
-		gp_rpc_reply(g->call, render_policy(c));
+		gp_rpc_reply(g->call, render_policy(c, g->policy_device));
 }
 
 /*
@@ -132,6 +133,7 @@ static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *te
 	g->policy = command.policy;
 	g->policy_default = !text;
 	g->policy_everywhere = device < 0;
+	g->policy_device = device < 0 ? 0 : (unsigned)device;
 	snprintf(g->policy_text, sizeof g->policy_text, "%s", text ? text : "");
 	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", text ? text : "configured",
 	       gp_rpc_peer(call)->uid);
@@ -164,7 +166,8 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 	if (given && configured)
 		return gp_fail(err, -EINVAL, "give `policy` or `default`, not both");
 	if (!given && !configured)
-		return gp_rpc_reply(call, render_policy(c));
+		return gp_rpc_reply(
+			call, render_policy(c, one && device < c->nthreads ? (unsigned)device : 0));
 	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
 		r = gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",

@@ -215,10 +215,11 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	    !gp_undo_owner_can_run(&e))
 		return 0;
 	if (gp_record_is_daemons(file, &e)) /* which goes on after a resume */
-		return gp_fail(err, -EBUSY,
-			       "process %d is scheduled or held by the daemon (%d); run gpreempt "
-			       "set %d --class unmanaged, and gpreempt resume %d if a user holds it",
-			       pid, e.owner, pid, pid);
+		return gp_fail(
+			err, -EBUSY,
+			"process %d is scheduled or held by the daemon (%d); run gpreempt "
+			"set %d --class unmanaged, and gpreempt resume %d if a user holds it",
+			pid, e.owner, pid, pid);
 	return gp_fail(err, -EBUSY,
 		       "process %d is already held or scheduled by process %d (%s); end that "
 		       "process, or run gpreempt resume %d",

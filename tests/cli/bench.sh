@@ -4,7 +4,7 @@
 set -u
 # shellcheck source=tests/cli/simgpu.bash
 . "$SRC/tests/cli/simgpu.bash"
-start_simgpu
+start_simgpu --devices 1
 start_simload train --kernel 5ms
 train=$LOAD
 

@@ -49,4 +49,7 @@ if [[ -w /dev/full ]]; then
 		[[ $status == 1 ]] || fail "gpreempt $args to a full disk: exit $status"
 	done
 fi
+try "$GPREEMPT" suspend --help
+[[ $(tr -s ' \n' ' ' <"$work/out") == *'AMD GPUs before gfx11, drain'*'Holds from this program, not through the daemon'* ]] ||
+	fail "suspend --help does not say what --type does: $out"
 finish

@@ -41,6 +41,11 @@ try "$GPREEMPT" policy
 try "$GPREEMPT" policy fair:turn=20
 [[ $out == 'in force: fair: '*'turn 20 ms'*$'\n  chosen by '* ]] || fail "policy fair said '$out'"
 expect 0 '' 'policy on one device' "$GPREEMPT" policy rr --device 1
+[[ $out == 'in force on device 1: rr: '*$'\n  chosen by '* ]] || fail "policy rr --device 1 said '$out'"
+expect 0 '' 'default policy on one device' "$GPREEMPT" policy --default --device 1
+[[ $out == 'in force on device 1: priority: '*$'\n  from the command line of gpreemptd'* ]] || fail "policy --default --device 1 said '$out'"
+expect 0 '' 'policy on one device' "$GPREEMPT" policy rr --device 1 --json
+holds '.device == 1 and .policy == "rr" and .devices == ["fair", "rr"]' 'policy rr --device 1 --json'
 try "$GPREEMPT" ps
 [[ $out == *'#0, policy fair'*'#1, policy rr'* ]] || fail "policies of the devices: $out"
 try "$GPREEMPT" policy --json

@@ -418,8 +418,8 @@ static void check_simulated(struct report *r, const struct daemon *d)
 		if (*b == sim)
 			return;
 	if (daemon_devices(d, "sim")) {
-		snprintf(text, sizeof text, "a simulated GPU runs here, and the daemon (%d) uses it",
-			 d->pid);
+		snprintf(text, sizeof text,
+			 "a simulated GPU runs here, and the daemon (%d) uses it", d->pid);
 		f = (struct gp_finding){.subject = f.subject, .text = text};
 		take_finding(r, &f);
 	} else if (sim && sim->probe && sim->probe() > 0) {

@@ -46,14 +46,17 @@ static void print_source(struct json_object *answer)
 	}
 }
 
-/* "qos: period 50 ms, ..." and the source. */
-static void print_choice(struct json_object *answer)
+/* "in force: qos: period 50 ms, ..." and the source. With `device` >= 0, of this device. */
+static void print_choice(struct json_object *answer, int device)
 {
 	const char *name = gp_field_text(answer, "policy"), *between = ": ";
 	const struct gp_policy_ops *ops = name ? gp_policy_find(name) : NULL;
 	struct json_object *params = gp_field(answer, "params");
 
-	printf("in force: %s", name ? name : "?");
+	fputs("in force", stdout);
+	if (device >= 0)
+		printf(" on device %d", device);
+	printf(": %s", name ? name : "?");
 	for (uint32_t i = 0; ops && i < ops->nparam; i++) {
 		struct json_object *value = gp_field(params, ops->param[i].name);
 
@@ -93,7 +96,7 @@ static void show_policy(void)
 
 	if (client && !gp_client_call(client, "policy", NULL, &answer, NULL)) {
 		putchar('\n');
-		print_choice(answer);
+		print_choice(answer, -1);
 		print_devices(client);
 	}
 	json_object_put(answer);
@@ -143,8 +146,10 @@ static int set_policy(const char *text, int device, bool json, struct gp_error *
 		r = gp_client_call(client, "policy", params, &answer, err);
 	if (!r && json)
 		gp_print_json(answer);
+	else if (!r && device >= 0 && !gp_field(answer, "device"))
+		printf("set on device %d\n", device); /* an older daemon tells of device 0 */
 	else if (!r)
-		print_choice(answer);
+		print_choice(answer, device);
 	json_object_put(answer);
 	gp_client_close(client);
 	return r;

@@ -607,7 +607,8 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 	/* The search for the heirs of an ended process looks at all processes. */
 	n = begin_replay(file, false, list, 0, o);
 	n = begin_replay(file, true, list, n, o);
-	gp_undo_bump(file); /* the owners look at their records */
+	if (n)
+		gp_undo_bump(file); /* the owners look at their records */
 	wait_for_owners(file, list, n);
 	for (unsigned i = 0; i < n; i++)
 		finish(file, &list[i], o);

@@ -65,12 +65,12 @@ struct scheduled {
 	int stop_fd;
 	int ready_fd;
 	bool ready;
-	bool complained; /* a task that cannot be held was reported */
-	bool warned;     /* a task whose activity is not visible was reported */
-	bool failed;     /* actions failed and none took effect */
+	bool complained;              /* a task that cannot be held was reported */
+	bool warned;                  /* a task whose activity is not visible was reported */
+	bool failed;                  /* actions failed and none took effect */
 	struct json_object *counters; /* of the end; NULL: not to be reported */
 	unsigned held;                /* tasks that are held at the end of the thread */
-	atomic_int over; /* 0: runs; 1: another process released a task; -errno */
+	atomic_int over;              /* 0: runs; 1: another process released a task; -errno */
 };
 
 struct json_object;

@@ -41,10 +41,12 @@ static const struct gp_option options[] = {
 	 "Release after this time, such as 500ms, 10s or 2m (default: at Ctrl-C)",
 	 .time_ns = &env.for_ns},
 	{"type", 't', "NAME",
-	 "Preemption type: save (save running work at once; the default), drain (let short work "
-	 "finish first), or another type that the GPU offers",
+	 "What happens to running work: save (save it at once; the default) or, on AMD GPUs before "
+	 "gfx11, drain (let short work finish first). Holds from this program, not through the "
+	 "daemon",
 	 .text = &env.type},
-	{"grace", 'g', "N", "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
+	{"grace", 'g', "N",
+	 "With --type drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
 	 .number32 = &env.grace, .min = 1, .max = GP_PREEMPT_GRACE_MAX},
 	{"force", 'F', NULL, "Hold also a server that works for many programs", .flag = &env.force},
 	{"no-daemon", 0, NULL, "Hold from this program, not through the daemon",
