@@ -267,8 +267,8 @@ AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
 	assert_true(aw_is_debugged(w, load->pid));
 }
 
-/* The release of an idle program is answered at once. Only its next packet shows that the driver has
- * not resumed it. */
+/* The release of an idle program is answered at once. Only its next packet shows that the driver
+ * has not resumed it. */
 AMD_TEST_ON(a_resume_of_an_idle_program_without_effect_is_noticed_later, mi250, mi250_old, navi31)
 {
 	struct target *t = aw_target_with(w, 2);

@@ -17,10 +17,10 @@
  * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
  * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
  *
- * A queue without waiting packets shows nothing. The release is answered, but the look goes on until
- * each queue has moved or the next hold begins: it uses readings that are made anyway. If packets
- * then wait too long, the release is asked for again, which ends the session. A queue that stays
- * suspended with a saved kernel is not noticed while its ring is empty.
+ * A queue without waiting packets shows nothing. The release is answered, but the look goes on
+ * until each queue has moved or the next hold begins: it uses readings that are made anyway. If
+ * packets then wait too long, the release is asked for again, which ends the session. A queue that
+ * stays suspended with a saved kernel is not noticed while its ring is empty.
  */
 #include <errno.h>
 #include <poll.h>
