@@ -267,6 +267,50 @@ AMD_TEST_ON(holds_and_releases_of_an_idle_program_need_no_proof, mi250, navi31)
 	assert_true(aw_is_debugged(w, load->pid));
 }
 
+/* The release of an idle program is answered at once. Only its next packet shows that the driver
+ * has not resumed it. */
+AMD_TEST_ON(a_resume_of_an_idle_program_without_effect_is_noticed_later, mi250, mi250_old, navi31)
+{
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, t->pid);
+	aw_must_hold(w, handle);
+	TEST_WAIT(!aw_look(w, handle).unproven);
+	aw_disturb(w, "ignore resume_queues 2");
+	aw_must_release(w, handle);
+	TEST_WAIT(!aw_look(w, handle).unproven);
+	usleep(400 * 1000);
+	assert_true(aw_is_debugged(w, t->pid)); /* nothing shows it */
+	assert_int_equal(aw_suspended(w, t->pid), 2);
+	target_do(t, "submit 1 1 1");
+	TEST_WAIT(aw_suspended(w, t->pid) == 0);
+	TEST_WAIT(target_ask(t, "done 1") == 1);
+	TEST_WAIT(!aw_look(w, handle).unsure && !aw_look(w, handle).failed);
+	assert_false(aw_is_debugged(w, t->pid));
+}
+
+AMD_TEST_ON(a_released_program_that_is_idle_for_a_while_keeps_its_session, mi250, navi31)
+{
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle;
+
+	aw_open(w);
+	handle = aw_prepared(w, t->pid);
+	for (int i = 0; i < 3; i++) {
+		aw_must_hold(w, handle);
+		TEST_WAIT(!aw_look(w, handle).unproven);
+		aw_must_release(w, handle);
+		usleep(300 * 1000);
+		target_do(t, "submit 1 1 1");
+		TEST_WAIT(target_ask(t, "done 1") == 1);
+	}
+	usleep(300 * 1000);
+	assert_true(aw_is_debugged(w, t->pid));
+	assert_int_equal(aw_look(w, handle).failed, 0);
+}
+
 /* The driver counts and lists queues in sysfs as well. */
 AMD_TEST(a_snapshot_that_lacks_queues_is_not_believed)
 {

@@ -310,9 +310,9 @@ static void end_debugger(pid_t debugger)
 /* Its queues stay suspended: neither the undo nor a release without a record succeeds. */
 AMD_TEST_ON(a_session_that_cannot_be_looked_for_fails_the_undo, mi250, navi31)
 {
-	static const char *const fault[] = {
-		"errno get_queue_snapshot 5", "errno get_queue_snapshot 3",
-		"out_size get_queue_snapshot 32", "version 1.12", NULL};
+	static const char *const fault[] = {"errno get_queue_snapshot 5",
+					    "errno get_queue_snapshot 3",
+					    "out_size get_queue_snapshot 32", "version 1.12", NULL};
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct owner h;
 

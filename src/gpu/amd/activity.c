@@ -239,7 +239,7 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->was_idle = t->activity_known && !t->active && !t->new_pointers;
 	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
-	g->wants_occupancy = t->proof.state != GP_AMD_PROOF_DONE;
+	g->wants_occupancy = gp_amd_proof_wants_occupancy(t);
 	g->proof_number = t->proof.number;
 	if (t->new_pointers) /* of other queues: there is nothing to compare with */
 		t->proof.read_ns = 0;

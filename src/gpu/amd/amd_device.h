@@ -64,6 +64,8 @@ struct gp_amd_proof {
 		GP_AMD_PROOF_BEGUN,
 		GP_AMD_PROOF_LOOKING,
 		GP_AMD_PROOF_EVICTED, /* of a release: begins again when the driver restores it */
+		GP_AMD_PROOF_QUIET,   /* of a release: no packet waits, and not each queue has moved
+				       */
 	} state;
 	bool of_hold;
 	bool disproved;       /* until the next hold or release */
@@ -284,6 +286,7 @@ void gp_amd_forget_targets(struct gp_kfd_thread *h);
 void *gp_amd_activity_thread(void *kfd_thread);
 
 /* proof.c. Caller holds requests.lock. */
+bool gp_amd_proof_wants_occupancy(const struct gp_amd_task *task);
 
 struct gp_amd_reading;
 

@@ -191,7 +191,7 @@ static int look(pid_t pid, uint64_t start_time)
 	if (r >= 0)
 		return r;
 	if (gp_amd_has_no_queues(pid))
-		return 0; /* there is nothing to suspend */
+		return 0;              /* there is nothing to suspend */
 	return r == -ESRCH ? -EIO : r; /* the driver does not find it, and lists queues of it */
 }
 

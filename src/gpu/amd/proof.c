@@ -17,8 +17,10 @@
  * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
  * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
  *
- * A queue without waiting packets shows nothing: if it stays suspended with a saved kernel and an
- * empty ring, that is not noticed.
+ * A queue without waiting packets shows nothing. The release is answered, but the look goes on
+ * until each queue has moved or the next hold begins: it uses readings that are made anyway. If
+ * packets then wait too long, the release is asked for again, which ends the session. A queue that
+ * stays suspended with a saved kernel is not noticed while its ring is empty.
  */
 #include <errno.h>
 #include <poll.h>
@@ -151,6 +153,14 @@ static bool note_queues(struct gp_amd_task *t, const struct gp_amd_reading *g, b
 	return any;
 }
 
+static bool all_have_moved(const struct gp_amd_task *t)
+{
+	for (unsigned i = 0; i < t->npointers; i++)
+		if (!t->pointer[i].moved)
+			return false;
+	return true;
+}
+
 static bool any_has_moved(const struct gp_amd_task *t)
 {
 	for (unsigned i = 0; i < t->npointers; i++)
@@ -188,19 +198,23 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 {
 	struct gp_amd_proof *p = &t->proof;
 	bool runs = g->occupied > 0, progress = runs || any_has_moved(t);
+	bool all_run = runs && t->npointers == 1;
 	const struct gp_amd_pointers *still;
 	uint64_t patience_ns;
 
 	passed_ns = passed_ns < STEP_MAX_NS ? passed_ns : STEP_MAX_NS;
-	still = add_waits(t, runs && t->npointers == 1, passed_ns);
+	still = add_waits(t, all_run, passed_ns);
 	if (!still) {
-		p->state = GP_AMD_PROOF_DONE;
-		if (progress)
+		bool was_quiet = p->state == GP_AMD_PROOF_QUIET;
+
+		p->state = all_run || all_have_moved(t) ? GP_AMD_PROOF_DONE : GP_AMD_PROOF_QUIET;
+		if (progress && !(was_quiet && p->state == GP_AMD_PROOF_QUIET))
 			p->patience_ns = PATIENCE_NS;
 		return false;
 	}
 	if (is_evicted(t)) {
-		p->state = GP_AMD_PROOF_EVICTED;
+		if (p->state != GP_AMD_PROOF_QUIET)
+			p->state = GP_AMD_PROOF_EVICTED;
 		forget_waits(t);
 		return false;
 	}
@@ -233,17 +247,40 @@ static bool is_being_changed(const struct gp_amd_task *t)
 	return t->new_pointers;
 }
 
+bool gp_amd_proof_wants_occupancy(const struct gp_amd_task *t)
+{
+	if (t->proof.state != GP_AMD_PROOF_QUIET)
+		return t->proof.state != GP_AMD_PROOF_DONE;
+	for (unsigned i = 0; i < t->npointers; i++)
+		if (t->pointer[i].waited_ns)
+			return true;
+	return false;
+}
+
+/* The release was answered before, so nothing else asks for it again. */
+static void ask_again(struct gp_amd_task *t)
+{
+	struct gp_kfd_thread *h = t->gpu->kfd_thread;
+
+	if (gp_amd_ask(h, GP_AMD_RELEASE, t))
+		gp_requests_wake(&h->requests);
+}
+
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
 	uint64_t passed_ns = p->read_ns ? now_ns - p->read_ns : 0;
-	bool was_open = is_begun(p), failed = false, is_first, moved;
+	bool was_open = is_begun(p), quiet, failed = false, is_first, moved;
 
 	if (p->state == GP_AMD_PROOF_EVICTED && !is_evicted(t)) {
 		gp_amd_proof_begin(t, false, false, now_ns);
 		return true;
 	}
-	if (g->proof_number != p->number || !p->number || p->disproved || (!was_open && !t->held))
+	if (p->state == GP_AMD_PROOF_QUIET && !t->target)
+		p->state = GP_AMD_PROOF_DONE; /* the end of the session has resumed all queues */
+	quiet = p->state == GP_AMD_PROOF_QUIET;
+	if (g->proof_number != p->number || !p->number || p->disproved ||
+	    (!was_open && !quiet && !t->held))
 		return false;
 	if (is_being_changed(t)) {
 		p->read_ns = 0;
@@ -260,7 +297,9 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 		p->state = GP_AMD_PROOF_LOOKING;
 	if (p->of_hold && t->held)
 		failed = look_at_hold(t, g, is_first, moved, now_ns);
-	else if (!p->of_hold && was_open)
+	else if (!p->of_hold && (was_open || quiet))
 		failed = look_at_release(t, g, passed_ns);
+	if (failed && quiet)
+		ask_again(t);
 	return failed || (was_open && !is_begun(p));
 }

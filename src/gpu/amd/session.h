@@ -121,9 +121,9 @@ struct gp_amd_choice {
  * Suspends all selected queues, or none. When it returns, their waves are saved and off the
  * hardware. `grace`: 1 to 255, in 1,000 GPU clocks, or KFD_GRACE_DEFAULT. Returns the number of
  * queues, or -errno: -EIO (the hardware did not stop a queue in time), -EPROTO (`answered` and
- * `expected` differ, or `untrue` is set), -EAGAIN (a queue is new or is being destroyed), -EPERM (the runtime is not
- * enabled), or that of gp_amd_session_refresh(). After a failure, queues that could not be resumed
- * are `doubtful`.
+ * `expected` differ, or `untrue` is set), -EAGAIN (a queue is new or is being destroyed), -EPERM
+ * (the runtime is not enabled), or that of gp_amd_session_refresh(). After a failure, queues that
+ * could not be resumed are `doubtful`.
  */
 int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
 			   uint32_t grace);
