@@ -59,7 +59,7 @@ try "$GPREEMPT" suspend "$large" --for 20ms
 expect 0 '' 'resume of the other' "$GPREEMPT" resume "$small"
 [[ $out == "released $small "* ]] || fail "resume of the other: $out"
 for pid in "$large" "$small"; do
-	until_true eval '[[ $(task "$pid" .state) != "\"suspended\"" ]]' || fail "$pid stays held"
+	is "$pid" '.state != "suspended"'
 	"$GPREEMPT" set "$pid" --class unmanaged --gang none >/dev/null || fail 'set --gang none'
 done
 
