@@ -335,7 +335,7 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind ki
 {
 	int r;
 
-	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e));
+	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e, now_ns));
 	if (!n || e->interrupted)
 		return;
 	r = gp_gpu_act(e->gpu, now_ns, kind, e->action, n);

@@ -231,12 +231,11 @@ static uint64_t suspended_for(const struct gp_engine *e, uint64_t now_ns)
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 {
 	e->gap_ns = suspended_for(e, now_ns);
-	gp_engine_epoch_changed(e);
+	gp_engine_epoch_changed(e, now_ns);
 	e->triggered = false;
 	if (now_ns >= e->scan_at_ns)
 		gp_engine_scan(e, now_ns);
 	gp_engine_observe(e, now_ns);
-	gp_engine_tell_undone(e, now_ns);
 	gp_engine_find_inversion(e, now_ns);
 	gp_engine_decide(e, now_ns);
 	gp_engine_act(e, now_ns);

@@ -138,9 +138,7 @@ struct gp_engine {
 	unsigned released_tiny; /* tasks that may run with a tiny slice */
 	unsigned failures;      /* in this tick */
 	bool triggered;
-	uint64_t epoch;         /* at the last check */
-	bool undo_due;          /* the epoch changed; the next observation shows what was undone */
-	uint64_t undone_before; /* stats.undone at that time */
+	uint64_t epoch; /* at the last check */
 	/* the epoch changed in this step; the remaining actions wait for the next step */
 	bool interrupted;
 
@@ -198,9 +196,7 @@ int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
 /* Drops the records of unmanaged tasks that are in their original state. */
 void gp_engine_drop_records(struct gp_engine *e);
-bool gp_engine_epoch_changed(struct gp_engine *e);
-/* After an observation: says which changes were undone when the epoch changed, if any. */
-void gp_engine_tell_undone(struct gp_engine *e, uint64_t now_ns);
+bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);

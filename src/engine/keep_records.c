@@ -106,48 +106,31 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	gp_engine_trigger(e, false);
 }
 
-static unsigned count_touched(const struct gp_engine *e, bool invisible)
+static unsigned count_touched(const struct gp_engine *e)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < e->n; i++)
-		n += e->task[i].touched && (!invisible || !(e->seen[i].known & GP_KNOWN_HELD));
+		n += e->task[i].touched;
 	return n;
 }
 
-/* Checks the epoch. If it changed, renews the records. Whether another process undid something of
- * this engine, or of another owner of records, is not known yet. */
-bool gp_engine_epoch_changed(struct gp_engine *e)
+/* Checks the epoch. If it changed, renews the records and emits an event. */
+bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t epoch = e->config.epoch ? e->config.epoch(e->config.arg) : e->epoch;
+	unsigned touched;
 
 	if (epoch == e->epoch)
 		return false;
 	e->epoch = epoch;
-	if (!e->undo_due)
-		e->undone_before = e->stats.undone;
-	e->undo_due = count_touched(e, false);
+	touched = count_touched(e);
 	gp_engine_renew_undo(e);
+	if (touched) {
+		gp_log(GP_LOG_WARN, "undone", "tasks=%u", touched);
+		gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
+	}
 	return true;
-}
-
-/* The observation has counted and announced what it shows, task by task. An event without a task is
- * for tasks whose state the device does not show. */
-void gp_engine_tell_undone(struct gp_engine *e, uint64_t now_ns)
-{
-	uint64_t undone = e->stats.undone - e->undone_before;
-	unsigned invisible;
-
-	if (!e->undo_due)
-		return;
-	e->undo_due = false;
-	invisible = count_touched(e, true);
-	if (undone)
-		gp_log(GP_LOG_WARN, "undone", "settings=%llu", (unsigned long long)undone);
-	if (!invisible)
-		return;
-	gp_log(GP_LOG_WARN, "undone.perhaps", "tasks=%u", invisible);
-	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
 }
 
 /* Drops the records of tasks that were released because another process asked for it. Retries, with
