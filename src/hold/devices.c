@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hold/devices.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+
+#define SCAN_WAIT_NS  (5 * GP_NS_PER_S)
+#define SCAN_PAUSE_US 20000
 
 /* Keeps the first missing item that the back end's doctor reports. */
 static void note_missing(void *arg, const struct gp_finding *finding)
@@ -152,13 +157,25 @@ int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_t
 	return find(devices, pid, true, ref, max, err);
 }
 
+/* -EAGAIN: the back end still looks for tasks. */
+static int count_tasks(struct gp_gpu *gpu)
+{
+	uint64_t until_ns = gp_monotonic_ns() + SCAN_WAIT_NS;
+	int n;
+
+	while ((n = gp_gpu_scan(gpu, gp_monotonic_ns(), NULL, 0)) == -EAGAIN &&
+	       gp_monotonic_ns() < until_ns)
+		usleep(SCAN_PAUSE_US);
+	return n;
+}
+
 /* Appends the tasks of one device to the `n` tasks in *ref. Returns the new number. */
 static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_task_ref **ref,
 		       unsigned n)
 {
 	struct gp_gpu *gpu = devices->device[device].gpu;
 	uint64_t now_ns = gp_monotonic_ns();
-	int count = gp_gpu_scan(gpu, now_ns, NULL, 0), got;
+	int count = count_tasks(gpu), got;
 	struct gp_task_ref *p;
 	struct gp_seen *seen;
 

@@ -142,5 +142,11 @@ jq -e ".tasks | map(select(.pid == $load))[0] | .ran_ns > 1000000 and .run_sourc
 try "$GPREEMPT" stats --for 100ms
 [[ $out =~ rm-load ]] || fail "stats: $out"
 expect 2 '*takes no argument*' 'stats with an argument' "$GPREEMPT" stats 4711
+
+# A program with an old client: RM has given out many numbers of clients since.
+emu client_index 60000
+expect 0 '' 'ps of a program with an old client' "$GPREEMPT" ps --json
+holds "map(.pid) | index($load) != null" 'the program with an old client'
+expect 0 '' 'resume --all of a program with an old client' "$GPREEMPT" resume --all
 ends_right "$load"
 finish

@@ -4,6 +4,8 @@
 
 #include "gpu/nvidia/processes.h"
 
+#define SEARCH_MAX_NS (5 * GP_NS_PER_S) /* for a command that waits; RM takes 4 us an index */
+
 /* Why no compute queue of the process was found: it has none, or RM does not name it. */
 static int explain_none(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 			const struct gp_nv_call *call)
@@ -39,7 +41,7 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		p->rescan_ns = 0;
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	}
-	gp_nv_search_until_found(d, p);
+	gp_nv_search_until_found(d, p, gp_monotonic_ns() + SEARCH_MAX_NS);
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
 		call->question.result = explain_none(d, p, call);
 		return NULL;

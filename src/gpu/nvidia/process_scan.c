@@ -14,6 +14,7 @@
 #define PIDS_NS         (20 * GP_NS_PER_MS)
 #define SWEEP_NS        (250 * GP_NS_PER_MS)
 #define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* if RM lists the computing processes */
+#define FIRST_SEARCH_NS (2 * GP_NS_PER_S) /* shorter than GP_STUCK_NS; RM takes 4 us an index */
 #define SWEEP_STEP_NS   (GP_NS_PER_MS / 2)
 #define SWEEPS_PER_FULL 16 /* every 16th sweep examines all processes again */
 
@@ -94,9 +95,13 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
-/* -errno: RM lists a process as computing, and does not name its groups. It may have just begun. */
+/* -errno: RM lists a process as computing, and does not name its groups. It may have just begun, or
+ * its client may be old: then many indices have to be searched. The caller of the first scan()
+ * waits for that, because it may be a command, which has no later scan. */
 static int find_unnamed(struct gp_nv_gpu *d)
 {
+	uint64_t until_ns = gp_monotonic_ns() + FIRST_SEARCH_NS;
+
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct gp_nv_process *p = d->process[i];
 
@@ -105,6 +110,8 @@ static int find_unnamed(struct gp_nv_gpu *d)
 			continue;
 		p->rescan_ns = 0;
 		gp_nv_refresh(d, p, gp_monotonic_ns());
+		if (!d->swept)
+			gp_nv_search_until_found(d, p, until_ns);
 		if (!gp_nv_computes(&p->target) && !gp_nv_has_left(p))
 			return p->searching ? -EAGAIN : -EIO;
 	}

@@ -23,7 +23,6 @@
 #define REOPEN_MAX_NS     (32 * GP_NS_PER_S)
 #define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
 #define SEARCH_STEP       256                /* indices between two checks for other work */
-#define SEARCH_MAX_NS     (5 * GP_NS_PER_S)  /* for a command that waits; RM takes 4 us an index */
 #define LISTING_STEP_NS   (GP_NS_PER_MS / 2)
 
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
@@ -367,10 +366,8 @@ static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	}
 }
 
-void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p)
+void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t until_ns)
 {
-	uint64_t until_ns = gp_monotonic_ns() + SEARCH_MAX_NS;
-
 	if (p->target.listing.dir) {
 		list_on(p, GP_NEVER);
 		gp_nv_refresh(d, p, gp_monotonic_ns());

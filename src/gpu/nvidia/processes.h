@@ -27,8 +27,8 @@ void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns
 /* The same for a process with a leader: it may have started another program. */
 void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns);
 
-/* Searches until the compute group that the process must have is found. */
-void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p);
+/* Searches until the compute group that the process must have is found, or until this time. */
+void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t until_ns);
 
 /* Reads back whether the hardware has the groups disabled or enabled. The engine sees a difference
  * and repeats its action. The caller calls it between borrow and give back. */
