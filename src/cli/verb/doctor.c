@@ -452,6 +452,17 @@ static bool is_absent(const struct daemon *d, const struct gp_gpu_ops *ops)
 	return others && !is_there(ops);
 }
 
+/* The daemon's devices of back ends that do not look here (a simulated GPU). Of the others, what
+ * was found here counts: the daemon may not have noticed that a driver has gone. */
+static unsigned unexamined_devices(const struct daemon *d)
+{
+	unsigned n = daemon_devices(d, NULL);
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		n -= daemon_devices(d, (*b)->name);
+	return n;
+}
+
 static bool any_there(void)
 {
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
@@ -487,7 +498,7 @@ static unsigned examine(struct report *r, const struct gp_devices *devices, cons
 static void print_verdict(const struct report *r, const struct daemon *d, unsigned ready,
 			  const struct left *left)
 {
-	unsigned by_daemon = daemon_devices(d, NULL);
+	unsigned by_daemon = unexamined_devices(d);
 
 	if (!ready && by_daemon)
 		printf("\nready through the daemon: %u GPU%s; gpreempt ps shows the processes on "
@@ -545,7 +556,7 @@ static int run(struct gp_error *err)
 	check_undo(&report, &devices, &daemon, &left);
 	if (!env.json)
 		print_verdict(&report, &daemon, ready, &left);
-	ready = ready ? ready : daemon_devices(&daemon, NULL);
+	ready = ready ? ready : unexamined_devices(&daemon);
 	if (env.json)
 		print_json(backends, report.findings, &left, ready);
 	json_object_put(daemon.devices);
