@@ -78,9 +78,13 @@ holds '(.tasks | length) == 2 and .devices[0].stats.holds == 12 and .daemon.pid 
 expect 0 '' 'policy' "$GPREEMPT" policy
 shown 'in force: qos: window 20 ms' 'the policy in force'
 shown 'device 1: Simulated H200 #1, policy none instead of fair, lost.*policy fair was ejected: task 9 got nothing for 10 s' 'a device that has another'
+answers '{"policy": {"policy": "qos", "params": {"window": 20}, "device": 1}}'
 try "$GPREEMPT" policy qos:window=20 --device 1
 asked '.method == "policy" and .params == {"policy": "qos:window=20", "device": 1}' 'policy sets'
-[[ $out == 'in force: qos: window 20 ms' ]] || fail "policy qos said '$out'"
+[[ $out == 'in force on device 1: qos: window 20 ms' ]] || fail "policy qos said '$out'"
+answers "{$all}" # an older daemon does not name the device
+try "$GPREEMPT" policy qos:window=20 --device 1
+[[ $out == 'set on device 1' ]] || fail "policy qos of an older daemon said '$out'"
 try "$GPREEMPT" policy qos --json
 holds '.policy == "qos" and .params.window == 20' 'policy qos --json'
 asked '.params == {"policy": "qos"}' 'policy sets on all devices'
