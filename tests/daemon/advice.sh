@@ -39,8 +39,6 @@ expect 0 '' 'resume of a scheduled process' without "$GPREEMPT" resume "$one"
 # ---- what the daemon schedules, and a program that wants it for itself ---------------------------
 load two --kernel 2ms
 two=$LOAD
-load alone_there --kernel 2ms
-plain_gpu=$LOAD
 "$GPREEMPT" set "$two" --class be >/dev/null || fail 'set'
 until_true eval "[[ \$(records) == 2 ]]" || fail "two jobs that take turns have no records: $("$GPREEMPT" ps)"
 for args in 'suspend --no-daemon --for 1ms' 'bench -n 1' 'schedule --for 1ms --be'; do
@@ -52,9 +50,6 @@ done
 load three --kernel 2ms
 expect 0 '' 'suspend of another' "$GPREEMPT" suspend "$LOAD"
 expect 0 '' 'resume of another' "$GPREEMPT" resume "$LOAD"
-suspend_in_background alone --no-daemon "$plain_gpu"
-expect 0 '' 'resume of a hold without the daemon' "$GPREEMPT" resume --no-daemon "$plain_gpu"
-wait "$JOB" || fail "suspend --no-daemon ends with $?: $(<"$work/alone")"
 sleep 0.5
 ! said daemon undone || fail "the daemon says undone: $(grep undone "$work/daemon")"
 

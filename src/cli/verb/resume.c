@@ -46,13 +46,14 @@ static void check(struct argp_state *state)
 
 /* The results so far. A process is reported once, also if it has several records. */
 struct outcome {
-	struct json_object *list;  /* of released processes, with --json */
-	unsigned released;         /* processes */
-	unsigned unchanged;        /* processes that had nothing to undo */
-	unsigned stale;            /* records of processes that have ended */
-	int exit;                  /* of the first failure */
-	pid_t daemon;              /* that answered: its own tasks stay as they are; 0 = none */
-	bool foreign_daemon;       /* the daemon's records are not readable for this user */
+	struct json_object *list; /* of released processes, with --json */
+	unsigned released;        /* processes */
+	unsigned unchanged;       /* processes that had nothing to undo */
+	unsigned stale;           /* records of processes that have ended */
+	bool undid;          /* a record was replayed: another scheduler may have to act again */
+	int exit;            /* of the first failure */
+	pid_t daemon;        /* that answered: its own tasks stay as they are; 0 = none */
+	bool foreign_daemon; /* the daemon's records are not readable for this user */
 	struct gp_error *answer;   /* of the daemon, by target; .code 0: it knows the process */
 	struct json_object *tasks; /* of the daemon that answered; NULL: none */
 	unsigned n, capacity;
@@ -472,6 +473,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	struct gp_error err = {0};
 	int r = undo(e, &err);
 
+	o->undid = true;
 	if (r && r != -ESRCH) {
 		note_failed(o, e->undo.pid, &err);
 		return;
@@ -607,7 +609,7 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 	/* The search for the heirs of an ended process looks at all processes. */
 	n = begin_replay(file, false, list, 0, o);
 	n = begin_replay(file, true, list, n, o);
-	if (n)
+	if (n || o->undid)
 		gp_undo_bump(file); /* the owners look at their records */
 	wait_for_owners(file, list, n);
 	for (unsigned i = 0; i < n; i++)
