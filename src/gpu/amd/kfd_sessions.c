@@ -796,8 +796,9 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	struct gp_amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
-	if (target) { /* also one that does not end: its queues may be suspended */
-		gp_amd_session_refresh(&target->session);
+	if (target) { /* also one that is to end: its queues may be suspended, as last seen */
+		if (!target->ending)
+			gp_amd_session_refresh(&target->session);
 	} else {
 		target = make_target(h, call->pid, call->start_time, call->err);
 		if (!target) {
@@ -819,7 +820,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 		}
 		n++;
 	}
-	if (target->session.changed)
+	if (target->session.changed && !target->ending)
 		gp_amd_settle(h, target);
 	call->question.result = n;
 }
