@@ -2,8 +2,8 @@
 /*
  * A helper: a child process that works for this process in shared memory. It can hang in the
  * kernel, so that not even SIGKILL ends it. It has no file of this process except one end of a
- * socket, so whatever hangs there hangs without this process. It ends when this process ends, and
- * by SIGKILL; all other signals are blocked.
+ * socket, so whatever hangs there hangs without this process. It ends by SIGKILL, and when the
+ * thread that started it ends; all other signals are blocked.
  */
 #ifndef GP_BASE_HELPER_H
 #define GP_BASE_HELPER_H

@@ -88,8 +88,7 @@ struct gp_control {
 	struct gp_log_limit call_log; /* of calls of users */
 
 	struct gp_procs procs;
-	uint64_t leases; /* the last number; begins with the time, so that no two daemons share one
-			  */
+	uint64_t leases; /* the last number; the first is the time, so that daemons share none */
 	struct gp_gather *gathers;
 	uint32_t wanted; /* the event kinds that device threads report */
 
@@ -217,7 +216,7 @@ void gp_log_shared(const struct gp_proc *proc);
 
 /* leases.c: why users' holds last. */
 
-/* Adds a lease and returns its number; 0: the process has GP_LEASES_MAX. */
+/* Adds a lease and returns its number. The process has fewer than GP_LEASES_MAX. */
 uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_ns);
 /* False: there is no such lease (any more). */
 bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns);
@@ -225,7 +224,7 @@ bool gp_lease_drop(struct gp_proc *proc, uint64_t lease);
 bool gp_hold_has_reason(const struct gp_proc *proc);
 /* Forgets the hold, with all reasons. The caller releases the tasks. */
 void gp_hold_forget(struct gp_proc *proc);
-/* Ends the holds whose last lease has expired. To be called periodically. */
+/* Called periodically: ends holds whose last lease has expired. */
 void gp_leases_expire(struct gp_control *c, uint64_t now_ns);
 
 /* gather.c: device commands for one call, and one answer when all are done. */
@@ -258,6 +257,9 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 /* Sends a device command; one that cannot be sent counts as failed. */
 void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
 		       struct gp_command *command);
+/* Sends a command without an answer for each task of the process. False: a device thread has too
+ * many commands waiting. */
+bool gp_command_tasks(struct gp_control *c, const struct gp_proc *proc, enum gp_command_kind kind);
 /* All device commands were sent. Finishes at once if no answer is outstanding. */
 void gp_gather_go(struct gp_gather *g);
 void gp_gather_answer(unsigned device, const struct gp_answer *answer);

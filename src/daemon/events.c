@@ -342,19 +342,16 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 {
 	proc->limit_held = true;
+	proc->hold_stays = true;
 	/*
 	 * If only its owner holds it, the hold becomes an administrator's, so that the owner cannot
 	 * release it.
 	 */
-	proc->hold_stays = true;
 	if (proc->held_by != GP_NO_UID && proc->held_by_admin)
 		return;
 	proc->held_by = 0;
 	proc->held_by_admin = true;
-	for (unsigned i = 0; i < proc->ntasks; i++)
-		gp_device_thread_command(
-			c->thread[proc->task[i].device],
-			&(struct gp_command){.kind = GP_COMMAND_HOLD, .task = proc->task[i].id});
+	gp_command_tasks(c, proc, GP_COMMAND_HOLD);
 }
 
 /*

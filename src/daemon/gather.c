@@ -70,6 +70,17 @@ static void finish_if_last(struct gp_gather *g)
 	remove_gather(g->control, g);
 }
 
+bool gp_command_tasks(struct gp_control *c, const struct gp_proc *proc, enum gp_command_kind kind)
+{
+	bool sent = true;
+
+	for (unsigned i = 0; i < proc->ntasks; i++)
+		sent &= !gp_device_thread_command(
+			c->thread[proc->task[i].device],
+			&(struct gp_command){.kind = kind, .task = proc->task[i].id});
+	return sent;
+}
+
 void gp_gather_go(struct gp_gather *g)
 {
 	finish_if_last(g);

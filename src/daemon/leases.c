@@ -18,8 +18,6 @@ static struct gp_lease *find(struct gp_proc *proc, uint64_t number)
 
 uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_ns)
 {
-	if (proc->nleases == GP_LEASES_MAX)
-		return 0;
 	c->leases = c->leases ? c->leases + 1 : gp_monotonic_ns() / GP_NS_PER_US;
 	proc->lease[proc->nleases++] = (struct gp_lease){
 		.number = c->leases, .until_ns = gp_time_add(gp_monotonic_ns(), for_ns)};
@@ -57,18 +55,6 @@ void gp_hold_forget(struct gp_proc *proc)
 	proc->nleases = 0;
 }
 
-/* False: a device thread has too many commands waiting. */
-static bool release(struct gp_control *c, const struct gp_proc *proc)
-{
-	bool sent = true;
-
-	for (unsigned i = 0; i < proc->ntasks; i++)
-		sent &= !gp_device_thread_command(
-			c->thread[proc->task[i].device],
-			&(struct gp_command){.kind = GP_COMMAND_RELEASE, .task = proc->task[i].id});
-	return sent;
-}
-
 /* Keeps the last lease, if nothing else holds the process, until the release was sent. */
 static void expire(struct gp_control *c, struct gp_proc *proc, uint64_t now_ns)
 {
@@ -76,7 +62,7 @@ static void expire(struct gp_control *c, struct gp_proc *proc, uint64_t now_ns)
 		if (proc->lease[i].until_ns > now_ns)
 			continue;
 		if (proc->nleases == 1 && !proc->hold_stays) {
-			if (!release(c, proc))
+			if (!gp_command_tasks(c, proc, GP_COMMAND_RELEASE))
 				return;
 			gp_log(GP_LOG_INFO, "process.lease-expired", "pid=%d by=%u", proc->pid,
 			       proc->held_by);

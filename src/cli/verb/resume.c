@@ -289,18 +289,16 @@ static bool is_silence(int code)
 static int ask_release_named(struct gp_client *client, struct outcome *o,
 			     const struct owner *daemon, struct gp_error *why)
 {
-	struct json_object *tasks = ask_tasks(client);
 	int r = 0;
 
-	o->tasks = tasks;
-
+	o->tasks = ask_tasks(client);
 	o->answer = calloc(env.targets.n, sizeof *o->answer);
 	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
 		pid_t pid = env.targets.pid[i];
 		struct json_object *answer = NULL;
 		int code = gp_ask_about(client, "release", pid, NULL, &answer, &o->answer[i]);
 
-		if (!code && is_held(tasks, pid))
+		if (!code && is_held(o->tasks, pid))
 			note_released(o, pid, daemon, answer);
 		json_object_put(answer);
 		if (code == -EPERM || code == -EACCES || code == -EBUSY)
