@@ -170,7 +170,7 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 			call, render_policy(c, one && device < c->nthreads ? (unsigned)device : 0));
 	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
-		r = gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
+		r = gp_fail(err, -ENODEV, "there is no device %u; gpreempt ps lists the devices",
 			    (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
 }

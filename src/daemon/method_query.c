@@ -66,7 +66,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			err, -EPERM,
 			"a pid of your pid namespace means another process here; ask without pid");
 	if (one_device && device >= c->nthreads)
-		return gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
+		return gp_fail(err, -ENODEV, "there is no device %u; gpreempt ps lists the devices",
 			       (unsigned)device);
 	result = gp_json_begin();
 	list = json_object_new_array();

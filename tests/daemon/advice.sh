@@ -29,7 +29,10 @@ expect 0 '' 'resume' without "$GPREEMPT" resume "$one"
 [[ $out == "released $one (gpreempt)"* ]] || fail "resume: $out"
 expect 0 '' 'resume at once after a resume' without "$GPREEMPT" resume "$one"
 [[ $out == 'nothing was held' ]] || fail "resume after a resume: $out"
-expect 4 'gpreempt: *' 'resume of a process without queues' without "$GPREEMPT" resume "$plain"
+expect 4 "gpreempt: gpreemptd sees no queues of process $plain" 'resume of a process without queues' \
+	without "$GPREEMPT" resume "$plain"
+expect 4 'gpreempt: there is no process 2147483647' 'resume of a process that does not exist' \
+	without "$GPREEMPT" resume 2147483647
 "$GPREEMPT" set "$one" --class be >/dev/null || fail 'set'
 until_true eval "task $one '.class == \"be\"' >/dev/null" || fail 'not be'
 expect 0 '' 'resume of a scheduled process' without "$GPREEMPT" resume "$one"

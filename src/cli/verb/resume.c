@@ -715,12 +715,18 @@ static void note_unexamined(struct outcome *o, struct gp_error *err)
 	o->exit = o->exit ? o->exit : code == GP_EXIT_NOT_PERMITTED ? code : GP_EXIT_FAILED;
 }
 
-/* No GPU can be used from here. The daemon may use one: a simulated one, for example. */
+/* No GPU can be used from here. The daemon may use one, a simulated one for example. Then its
+ * answer is the result, also if it does not know the process. */
 static void report_unopened(struct outcome *o, const struct gp_error *err)
 {
-	for (unsigned i = 0; i < env.targets.n; i++)
-		if (is_answered(o, env.targets.pid[i]))
-			report_known(o, env.targets.pid[i]);
+	for (unsigned i = 0; i < env.targets.n; i++) {
+		pid_t pid = env.targets.pid[i];
+
+		if (is_answered(o, pid))
+			report_known(o, pid);
+		else if (o->answer && o->answer[i].code == -ESRCH)
+			note_failed(o, pid, &o->answer[i]);
+	}
 	if (!all_done(o))
 		o->exit = o->exit ? o->exit : gp_cli_fail(err);
 }
