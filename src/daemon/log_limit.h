@@ -25,8 +25,8 @@ struct gp_log_limit {
 	} bucket[GP_LOG_LIMIT_BUCKETS];
 };
 
-/* The bucket of the account, or one that no account has used in this second; if possible one that
- * has no left out lines to report. */
+/* The bucket of the account. If it has none: one that no account has used in this second, if
+ * possible without lines that were left out and not yet reported. */
 static inline struct gp_log_bucket *gp_log_limit_bucket(struct gp_log_limit *limit, uid_t by,
 							uint64_t second)
 {

@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 
-#define NAMES_MAX 1024 /* when so many are known, the daemon forgets them and begins anew */
+#define NAMES_MAX 1024 /* a full table is emptied */
 
 /* Never freed: the thread may be inside an NSS module when the daemon ends. */
 static struct {

@@ -31,7 +31,7 @@ struct gp_task {
 	bool our_hold;       /* it is held at our request */
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
-	bool prepared;       /* the back end is, for actions with it */
+	bool prepared;       /* the back end has prepared for actions with it */
 	bool unrecorded;     /* changed, but its undo record is not written: put it back */
 	bool let_go;         /* another process asked for its release: put it back */
 	bool hold_again;     /* the hold may have been undone: request it again */

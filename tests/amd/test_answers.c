@@ -395,7 +395,7 @@ AMD_TEST_ON(a_session_that_does_not_end_is_ended_as_soon_as_the_driver_does_it, 
 	}
 }
 
-/* ESRCH of a process that lives, and whose queues the driver lists in sysfs. */
+/* The driver answers ESRCH (no such process). The process lives, and sysfs lists its queues. */
 AMD_TEST_ON(a_driver_that_does_not_find_a_process_with_queues_is_not_believed, mi250, mi250_old,
 	    navi31)
 {

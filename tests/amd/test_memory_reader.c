@@ -106,8 +106,8 @@ static char state_of(pid_t pid)
 	return strrchr(text, ')')[2];
 }
 
-/* Leaves a reader in state D. SIGKILL ends one whose request the FUSE server has not taken yet:
- * then once more. */
+/* Leaves a reader in state D. SIGKILL ends a reader if the FUSE server has not taken its request
+ * yet; then the next reader is tried. */
 static pid_t hang_in_silence(struct gp_amd_readers *readers, uid_t uid)
 {
 	pid_t pid;
@@ -175,7 +175,7 @@ TEST(an_account_whose_readers_do_not_return_is_refused_and_other_accounts_are_no
 	gp_amd_readers_end(&readers);
 }
 
-/* While it hangs in the kernel after SIGKILL: the end does not wait for it. */
+/* It hangs in the kernel after SIGKILL. The end of the readers does not wait for it. */
 TEST(a_reader_in_state_d_does_not_delay_the_end)
 {
 	struct gp_amd_readers readers = make_readers();
@@ -256,7 +256,7 @@ static void kill_reader(const struct gp_amd_readers *readers)
 	assert_int_equal(poll(&ended, 1, -1), 1);
 }
 
-/* f.e. when memory is short. No process is to blame. */
+/* This happens when memory is short, for example. No process is to blame. */
 TEST(a_reader_that_is_killed_is_replaced_and_no_account_counts_it)
 {
 	struct gp_amd_readers readers = make_readers();

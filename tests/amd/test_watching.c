@@ -104,7 +104,7 @@ static int is_reader(void *arg, pid_t pid)
 	return 1;
 }
 
-/* The reader is killed, f.e. because memory is short, and no other can be started. */
+/* The reader is killed because memory is short, for example, and no other can be started. */
 AMD_TEST(without_a_reader_activity_is_unknown)
 {
 	struct target *t = aw_target_with(w, 1);

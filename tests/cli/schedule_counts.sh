@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The counters of gpreempt schedule at its end: each hold has its release, also the one that is under
-# way when the command ends and puts the process back.
+# The counters of gpreempt schedule at its end: holds and releases are equal. This includes the hold
+# that is in force when the command ends and puts the process back.
 set -u
 # shellcheck source=tests/cli/simgpu.bash
 . "$SRC/tests/cli/simgpu.bash"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What gpreempt says beside a daemon on a simulated GPU that this user did not select: nothing that
-# is not so, and no advice that leads back to itself.
+# What gpreempt says beside a daemon that uses a simulated GPU, which this user did not select. It
+# must be true, and no advice may lead back to the same command.
 set -u
 # shellcheck source=tests/daemon/ctl.bash
 . "$SRC/tests/daemon/ctl.bash"
@@ -11,7 +11,7 @@ one=$LOAD
 in_background plain sleep 1000
 plain=$JOB
 
-# without COMMAND...: where no GPU can be used but the daemon's.
+# without COMMAND...: runs it where only the daemon can use a GPU.
 without() {
 	env -u GPREEMPT_GPU GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent \
 		GPREEMPT_KFD_SYSFS=/nonexistent "$@"

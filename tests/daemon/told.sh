@@ -45,7 +45,7 @@ try "$GPREEMPT" resume "$small"
 exits 0 '' 'resume'
 [[ $out == 'nothing was held' ]] || fail "resume: $out"
 
-# A process of a gang stays held as long as a user holds another one.
+# As long as a user holds one process of a gang, the others stay held, too.
 for pid in "$large" "$small"; do
 	"$GPREEMPT" set "$pid" --class be --gang both >/dev/null || fail 'set --gang'
 	"$GPREEMPT" suspend "$pid" >/dev/null || fail "suspend $pid"

@@ -268,7 +268,7 @@ arguments() { # one sentence and the documented exit status
 	wait "$ended"
 	try 4 suspend "$ended"
 	try 4 queues $$
-	if readlink /proc/1/exe >/dev/null; then # a sandbox can forbid it, which is another answer
+	if readlink /proc/1/exe >/dev/null; then # a security module can forbid that: exit status 3
 		try 4 bench 1
 	else
 		try 3 bench 1

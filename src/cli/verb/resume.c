@@ -417,8 +417,8 @@ static bool is_answered(const struct outcome *o, pid_t pid)
 	return false;
 }
 
-/* Says of a process that the daemon knows and that no user held what its answer shows. The policy
- * decides whether a scheduled process runs. */
+/* For a process that the daemon knows and that no user holds: says whether the daemon schedules it.
+ * If so, the policy decides whether it runs. */
 static void report_known(struct outcome *o, pid_t pid)
 {
 	if (is_done(o, pid))

@@ -65,9 +65,9 @@ struct scheduled {
 	int stop_fd;
 	int ready_fd;
 	bool ready;
-	bool complained;              /* a task that cannot be held was reported */
-	bool warned;                  /* a task whose activity is not visible was reported */
-	bool failed;                  /* actions failed and none took effect */
+	bool complained; /* it was reported that a task cannot be held */
+	bool warned;     /* it was reported that the activity of a task cannot be seen */
+	bool failed;     /* actions failed and none took effect */
 	struct json_object *counters; /* of the end; NULL: not to be reported */
 	unsigned held;                /* tasks that are held at the end of the thread */
 	atomic_int over;              /* 0: runs; 1: another process released a task; -errno */
@@ -373,7 +373,7 @@ static struct json_object *to_json(const struct scheduled *s)
 	return o;
 }
 
-/* Tasks that live and are held, or whose last release had not been confirmed yet. */
+/* The number of living tasks that are held, or whose last release is not confirmed yet. */
 static unsigned count_held(const struct scheduled *s)
 {
 	struct gp_task_stats t;
@@ -384,8 +384,9 @@ static unsigned count_held(const struct scheduled *s)
 	return n;
 }
 
-/* The tasks that were held at the end were put back, which was confirmed. A hold that was not
- * counted, because it had not been proven yet, does not make its release count. */
+/* Counts the releases of tasks that were held at the end. They were put back, and this was
+ * confirmed. The release of a hold that was not counted does not count: a hold counts when it is
+ * proven. */
 static void count_last_releases(struct scheduled *s)
 {
 	uint64_t holds = gp_field_number_or(s->counters, "holds", 0);

@@ -18,7 +18,7 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
-#define LEASE_NS (3 * GP_NS_PER_S) /* the daemon releases when this program is gone for so long */
+#define LEASE_NS (3 * GP_NS_PER_S) /* without a renewal for this time, the daemon ends the hold */
 #define RENEW_NS (500 * GP_NS_PER_MS)
 
 static struct {
@@ -283,7 +283,7 @@ struct held {
 	unsigned n; /* the first n targets */
 	char name[GP_TARGETS_MAX][32];
 	uint64_t start_time[GP_TARGETS_MAX];
-	uint64_t lease[GP_TARGETS_MAX]; /* with --for; 0: none, or its end was printed */
+	uint64_t lease[GP_TARGETS_MAX]; /* with --for; 0: there is none, or its end was printed */
 	uint64_t since_ns;
 };
 
@@ -333,7 +333,7 @@ static bool has_ended(const struct held *h, unsigned i)
 	return gp_process_start_time(env.targets.pid[i]) != h->start_time[i];
 }
 
-/* Without a lease: whatever holds the process. */
+/* Ends the lease. Without one, ends all holds of the process. */
 static void ask_release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
 {
 	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;

@@ -64,8 +64,7 @@ struct gp_amd_proof {
 		GP_AMD_PROOF_BEGUN,
 		GP_AMD_PROOF_LOOKING,
 		GP_AMD_PROOF_EVICTED, /* of a release: begins again when the driver restores it */
-		GP_AMD_PROOF_QUIET,   /* of a release: no packet waits, and not each queue has moved
-				       */
+		GP_AMD_PROOF_QUIET,   /* of a release: no packet waits; a queue has not moved yet */
 	} state;
 	bool of_hold;
 	bool disproved;       /* until the next hold or release */

@@ -260,8 +260,8 @@ static void read_with(struct gp_amd_readers *readers, const struct gp_amd_call *
 			call->queue[i].pending = g->pointer[k++].pending;
 }
 
-/* Not on the KFD thread: it takes as long as the memory of the process, or the time limit. What
- * cannot be read in time stays unknown. */
+/* Not on the KFD thread: a read can take until the time limit. What cannot be read in time stays
+ * unknown. */
 static void read_pending(const struct gp_amd_call *call, int n)
 {
 	struct gp_kfd_thread *h = call->gpu->kfd_thread;

@@ -19,8 +19,8 @@
  *
  * A queue without waiting packets shows nothing. The release is answered, but the look goes on
  * until each queue has moved or the next hold begins: it uses readings that are made anyway. If
- * packets then wait too long, the release is asked for again, which ends the session. A queue that
- * stays suspended with a saved kernel is not noticed while its ring is empty.
+ * packets then wait too long, the release is asked for again, which ends the session. While its
+ * ring is empty, a queue that stays suspended with a saved kernel is not noticed.
  */
 #include <errno.h>
 #include <poll.h>
