@@ -151,6 +151,12 @@ void queue_close(int fd, struct load_queue *q)
 	munmap(q->save_area, q->save_size);
 }
 
+static void ring_doorbell(int fd, const struct load_queue *q, uint64_t index)
+{
+	if (pwrite(fd, &index, sizeof(index), (off_t)q->doorbell) != sizeof(index))
+		err(1, "doorbell");
+}
+
 void queue_submit(int fd, struct load_queue *q, uint32_t steps)
 {
 	uint64_t seed = (q->submitted + 1) * 0x9e3779b97f4a7c15ull + q->id, index;
@@ -165,8 +171,15 @@ void queue_submit(int fd, struct load_queue *q, uint32_t steps)
 	q->expected = kfd_emu_mix(q->expected, seed);
 	index = ++q->submitted * units(q);
 	__atomic_store_n(&q->results->wptr, index, __ATOMIC_RELEASE);
-	if (pwrite(fd, &index, sizeof(index), (off_t)q->doorbell) != sizeof(index))
-		err(1, "doorbell");
+	ring_doorbell(fd, q, index);
+}
+
+void queue_delay(int fd, struct load_queue *q, bool waits)
+{
+	q->ring[(q->submitted - 1) % RING_PACKETS].header =
+		waits ? KFD_EMU_PACKET_INVALID : KFD_EMU_PACKET_DISPATCH;
+	if (!waits)
+		ring_doorbell(fd, q, q->submitted * units(q));
 }
 
 uint64_t queue_room(const struct load_queue *q)

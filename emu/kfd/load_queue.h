@@ -38,6 +38,8 @@ void queue_open(int fd, const struct gpu *gpu, struct load_queue *q, uint32_t ty
 		uint32_t priority);
 void queue_close(int fd, struct load_queue *q);
 void queue_submit(int fd, struct load_queue *q, uint32_t steps);
+/* Whether the last packet waits for the host: it has its place in the ring and is not written. */
+void queue_delay(int fd, struct load_queue *q, bool waits);
 /* Packets that may still be put into the ring. */
 uint64_t queue_room(const struct load_queue *q);
 bool queue_is_done(const struct load_queue *q);

@@ -7,6 +7,7 @@
  *   open                opens the device               runtime 0|1     as hsa_init and
  * hsa_shut_down queue TYPE [GPU]    makes a queue; its id          destroy ID      ends it submit
  * ID N STEPS   N packets                      done ID         whether all are done and right
+ *   delay ID 0|1        its last packet waits for the host, or does so no longer
  *   signals             how many SIGUSR1 came          exec            becomes another amd-target
  *   leave               its first thread ends, and another goes on
  *   step_aside          another thread goes on, and the first one waits
@@ -85,6 +86,13 @@ static long submit(unsigned id, unsigned n, unsigned steps)
 	return 0;
 }
 
+/* The queue must be held, so that the packet is not taken before. */
+static long delay(unsigned id, bool waits)
+{
+	queue_delay(fd, &queue[id % MAX_QUEUES], waits);
+	return 0;
+}
+
 static void become_another(void)
 {
 	char name[] = "amd-target", *words[] = {name, NULL};
@@ -117,6 +125,8 @@ static long obey(const char *line)
 	if (!strcmp(word, "done"))
 		return queue_is_done(&queue[a % MAX_QUEUES]) &&
 		       queue_is_right(&queue[a % MAX_QUEUES]);
+	if (!strcmp(word, "delay"))
+		return delay(a, b);
 	if (!strcmp(word, "signals"))
 		return signals;
 	if (!strcmp(word, "exec"))

@@ -202,9 +202,107 @@ AMD_TEST_ON(a_resume_that_is_confirmed_without_effect_ends_the_session, mi250, n
 	assert_int_equal(o.failed, -ETIME);
 	aw_must_say(w, handle, "it has done no work");
 	aw_must_release(w, handle);
-	assert_false(aw_look(w, handle).unsure || aw_look(w, handle).unproven);
+	TEST_WAIT(!aw_look(w, handle).unproven);
+	assert_false(aw_look(w, handle).unsure);
 	assert_false(aw_is_debugged(w, load->pid));
 	aw_wait_released(w, load->pid);
+}
+
+/* RESUME and DISABLE do nothing, and the driver finds no session afterwards. */
+static void lie_about_the_end(struct amd_world *w)
+{
+	aw_disturb(w, "ignore resume_queues 2 %d", AW_ALWAYS);
+	aw_disturb(w, "ignore disable 0 %d", AW_ALWAYS);
+	aw_disturb(w, "errno get_queue_snapshot %d %d", EINVAL, AW_ALWAYS);
+}
+
+AMD_TEST_ON(lies_in_agreement_about_the_end_of_a_session_are_not_believed, mi250, mi250_old, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+
+	aw_must_hold(w, handle);
+	lie_about_the_end(w);
+	aw_release(w, handle);
+	TEST_WAIT(aw_look(w, handle).unsure);
+	for (int i = 0; i < 3; i++) {
+		assert_true(aw_release(w, handle).failed < 0);
+		assert_true(aw_look(w, handle).unsure);
+	}
+	aw_must_say(w, handle, "does not end the debug session");
+	assert_int_equal(aw_suspended(w, load->pid), 2);
+	aw_calm(w);
+	TEST_WAIT(!aw_look(w, handle).unsure && !aw_look(w, handle).unproven);
+	aw_wait_released(w, load->pid);
+	assert_false(aw_is_debugged(w, load->pid));
+}
+
+/* Nothing that the program does shows it: only the pipe of the session, which is still open. */
+AMD_TEST_ON(lies_about_the_session_of_an_idle_program_are_not_believed, mi250, mi250_old)
+{
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle = aw_prepared(w, t->pid);
+
+	aw_must_hold(w, handle);
+	lie_about_the_end(w);
+	aw_disturb(w, "errno resume_queues %d %d", EIO, AW_ALWAYS);
+	for (int i = 0; i < 4; i++)
+		assert_true(aw_release(w, handle).failed < 0);
+	assert_true(aw_look(w, handle).unsure);
+	aw_calm(w);
+	TEST_WAIT(!aw_look(w, handle).unsure);
+	assert_int_equal(aw_suspended(w, t->pid), 0);
+}
+
+/* The session ends, and its queues stay off the hardware: the driver ignores that failure. */
+AMD_TEST_ON(the_end_of_a_session_without_effect_is_not_a_release, mi250)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+	struct gp_observation o;
+
+	aw_must_hold(w, handle);
+	aw_disturb(w, "ignore resume_queues 2 %d", AW_ALWAYS);
+	aw_release(w, handle);
+	TEST_WAIT(aw_look(w, handle).unsure);
+	aw_disturb(w, "preempt_timeout %d", AW_ALWAYS);
+	assert_true(aw_release(w, handle).unproven);
+	TEST_WAIT((o = aw_look(w, handle)).unsure);
+	assert_int_equal(o.failed, -ETIME);
+	assert_false(aw_is_debugged(w, load->pid));
+	aw_must_say(w, handle, "not known whether process");
+	aw_calm(w);
+	aw_release(w, handle); /* attaches and detaches, which maps the queues */
+	TEST_WAIT(!aw_look(w, handle).unproven);
+	assert_false(aw_look(w, handle).unsure);
+	aw_wait_released(w, load->pid);
+}
+
+/* It looks like one that is still suspended. */
+AMD_TEST_ON(a_program_that_waits_for_its_host_is_not_attached_to_again_and_again, mi250, navi31)
+{
+	struct target *t = aw_target_with(w, 1);
+	uint32_t handle = aw_prepared(w, t->pid);
+	uint64_t enables;
+
+	aw_must_hold(w, handle);
+	target_do(t, "submit 0 1 1");
+	target_do(t, "delay 0 1");
+	for (int i = 0; i < 6; i++) {
+		aw_release(w, handle);
+		TEST_WAIT(aw_look(w, handle).unsure);
+	}
+	aw_must_say(w, handle, "may wait for its host");
+	enables = kfd_emu_count(&w->emu, "enable");
+	assert_in_range(enables, 2, 3);
+	assert_int_equal(aw_release(w, handle).failed, -ETIME);
+	assert_int_equal(kfd_emu_count(&w->emu, "enable"), enables);
+	target_do(t, "delay 0 0");
+	TEST_WAIT(!aw_look(w, handle).unsure);
+	assert_int_equal(aw_look(w, handle).failed, 0);
+	TEST_WAIT(target_ask(t, "done 0") == 1);
+	aw_must_hold(w, handle);
+	aw_must_release(w, handle);
 }
 
 /* The queue that was resumed makes progress, and the other does not. */

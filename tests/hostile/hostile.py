@@ -10,6 +10,7 @@ ready, in force, exit code 0, a count) is false, or if a program stays stopped a
 import argparse
 import ctypes
 import hashlib
+import itertools
 import json
 import mmap
 import os
@@ -363,7 +364,7 @@ class Run:
             self.page.set(['* %s %%4000000000 errno 5' % op for op in self.ops])
         else:
             self.page.set(['* %s %s %s' % rule for rule in zip(
-                self.c.op.split('+'), [self.c.times] * 2, self.c.fault.split(';'))])
+                self.c.op.split('+'), [self.c.times] * 3, self.c.fault.split(';'))])
 
     def heal(self):
         self.applied += self.page.applied()
@@ -1020,9 +1021,14 @@ DAEMON = ['daemon-for', 'daemon-resume', 'daemon-class', 'daemon-end', 'daemon-k
 SHOW = ['monitor', 'show', 'doctor']
 
 
-PAIRS = {'amd': ('resume', ['errno %d' % EIO, 'lie', 'bits ' + ERROR],
-                 'disable', ['errno %d' % EIO, 'errno %d' % EPERM, 'lie', 'do_errno %d' % EIO]),
-         'nvidia': ('', [], '', [])}
+# Several faults at a time: lists of faults of one operation each. A release that fails ends the
+# session, which fails as well; and the driver denies afterwards that there is one.
+TOGETHER = {'amd': [{'resume': ['errno %d' % EIO, 'lie', 'bits ' + ERROR],
+                     'disable': ['errno %d' % EIO, 'errno %d' % EPERM, 'lie', 'do_errno %d' % EIO]},
+                    {'resume': ['errno %d' % EIO, 'lie'], 'disable': ['errno %d' % EINVAL, 'lie'],
+                     'queue_snapshot': ['errno %d' % EINVAL]},
+                    {'disable': ['errno %d' % EINVAL, 'lie'], 'queue_snapshot': ['errno %d' % EINVAL]}],
+            'nvidia': []}
 FAULTS = {'amd': AMD_FAULTS, 'nvidia': NVIDIA_FAULTS}
 NO_HOLD = ['schedule', 'schedule-rr', 'bench', 'daemon-class'] + SHOW  # no moment when it is surely held
 
@@ -1066,11 +1072,11 @@ def all_combinations(vendor):
             for action in SHOW:
                 for when in ('1', '1+'):
                     yield Combination(vendor, action, op, fault, when)
-    # A release that fails ends the session, which fails as well.
-    for a, b in ((a, b) for a in PAIRS[vendor][1] for b in PAIRS[vendor][3]):
+    for lists in TOGETHER[vendor]:
         for action in CLI + DAEMON:
-            for when in ('1+',) if action in NO_HOLD else ('1+', 'held'):
-                yield Combination(vendor, action, '+'.join(PAIRS[vendor][::2]), '%s;%s' % (a, b), when)
+            whens = ['held'] * (action not in NO_HOLD) + ['1+'] * ('queue_snapshot' not in lists)
+            for together, when in itertools.product(itertools.product(*lists.values()), whens):
+                yield Combination(vendor, action, '+'.join(lists), ';'.join(together), when)
     # `reset_counts` is no fault: the driver is honest.
     for fault, heal in emu:
         if heal is None:

@@ -134,12 +134,20 @@ static bool is_same(const struct gp_amd_gpu *gpu, const struct list *l)
 	return true;
 }
 
+/* Without a session the pointers are those of the queues that it had. */
+static void note_mark(struct gp_amd_task *t, uint64_t mark)
+{
+	t->queues_mark = mark;
+	if (t->has_pointers && !t->target && t->wants_hold && t->pointers_mark != mark)
+		gp_amd_proof_lose_pointers(t);
+}
+
 static void note_queues(struct gp_amd_gpu *gpu, const struct list *l)
 {
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		for (unsigned k = 0; gpu->task[i] && k < l->n; k++)
 			if (gpu->task[i]->key == l->seen[k].is.key)
-				gpu->task[i]->queues_mark = l->seen[k].mark;
+				note_mark(gpu->task[i], l->seen[k].mark);
 }
 
 /* Copies the list: a device may be open twice. */
@@ -210,8 +218,9 @@ static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g,
 	bool active = g->known && is_active(t, g, now_ns);
 	bool changed = g->known != t->activity_known || active != t->active;
 
-	if (!g->known && !t->target)     /* the program or its queues have changed */
-		t->has_pointers = false; /* a session would report new pointers */
+	/* The program or its queues have changed. A session would report new pointers. */
+	if (!g->known && !t->target)
+		gp_amd_proof_lose_pointers(t);
 	if (active && !t->active)
 		t->active_since_ns = now_ns;
 	if (active && (g->work == GP_AMD_WORK_SEEN || t->held))

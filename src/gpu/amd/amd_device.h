@@ -67,7 +67,9 @@ struct gp_amd_proof {
 		GP_AMD_PROOF_QUIET,   /* of a release: no packet waits; a queue has not moved yet */
 	} state;
 	bool of_hold;
+	bool after_end;       /* of a release: by the end of the session */
 	bool disproved;       /* until the next hold or release */
+	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
 	unsigned stalls;      /* consecutive readings in which packets waited and no waves ran */
@@ -294,6 +296,11 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 /* Evaluates a reading that began with the proof number `g->proof_number`. True: the proof has just
  * failed. */
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns);
+/* Sessions were ended for a release, one after the other, and no work was seen after any of them.
+ * The driver is not asked again; the readings go on and show if the task works again. */
+bool gp_amd_proof_gave_up(const struct gp_amd_task *t);
+/* The pointers of a task without a session cannot be read any more. */
+void gp_amd_proof_lose_pointers(struct gp_amd_task *t);
 /* Whether the proof needs further readings. It ends by itself if there are none. */
 bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns);
 

@@ -13,7 +13,7 @@
  * only the end of the tracer lets it continue.
  *
  * The driver's success code alone is not believed: asked afterwards, the driver must report no
- * session.
+ * session, and a tracer must be able to begin one, which ENABLE refuses while there is one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -60,7 +60,9 @@ static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_er
 
 		r = gp_kfd_disable(s->kfd, s->pid);
 		seen = gp_kfd_has_session(s->kfd, s->pid);
-		if (!seen || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
+		if (!seen)
+			r = gp_amd_end_as_tracer(s->kfd, s->pid);
+		if ((!seen && !r) || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
 			return 0;
 	}
 	if (r == -EINVAL) /* but there is one */
@@ -195,7 +197,8 @@ static int look(pid_t pid, uint64_t start_time)
 	return r == -ESRCH ? -EIO : r; /* the driver does not find it, and lists queues of it */
 }
 
-static void end_left_session(pid_t pid, uint64_t start_time)
+/* 0, or -errno: it is not known to have ended. */
+static int end_left_session(pid_t pid, uint64_t start_time)
 {
 	struct gp_amd_session s = {
 		.kfd = gp_kfd_open(NULL), .pid = pid, .pidfd = gp_pidfd_open(pid), .event_fd = -1};
@@ -207,11 +210,12 @@ static void end_left_session(pid_t pid, uint64_t start_time)
 		r = gp_amd_link(&s, NULL);
 	}
 	if (r || gp_process_gone(pid, start_time))
-		return;
+		return 0; /* the next look shows it */
 	if (gp_kfd_has_session(s.kfd, pid) > 0)
-		gp_amd_end_as_tracer(s.kfd, pid);
+		r = gp_amd_end_as_tracer(s.kfd, pid);
 	s.enabled = true; /* the runtime of the process may wait for an answer */
 	gp_amd_session_close(&s);
+	return r;
 }
 
 static int fail_left(pid_t pid, struct gp_error *err)
@@ -232,19 +236,19 @@ static int fail_left(pid_t pid, struct gp_error *err)
  */
 static int end_left(pid_t pid, uint64_t start_time)
 {
-	int r = look(pid, start_time);
+	int r = look(pid, start_time), status = 0;
 	pid_t child;
 
 	if (r <= 0)
 		return r;
 	child = fork(); /* see gp_amd_end_as_tracer() */
-	if (!child) {
-		end_left_session(pid, start_time);
-		_exit(0);
-	}
+	if (!child)
+		_exit(end_left_session(pid, start_time) != 0);
 	if (child > 0)
-		waitpid(child, NULL, 0);
+		waitpid(child, &status, 0);
 	r = look(pid, start_time);
+	if (!r && status && !gp_process_gone(pid, start_time))
+		r = 1; /* the child could not begin a session, so there is one */
 	return r > 0 ? -EEXIST : r ? r : 1;
 }
 

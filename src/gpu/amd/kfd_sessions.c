@@ -319,18 +319,29 @@ static void note_loss(struct gp_amd_task *task, bool ended)
 	task->tried_ns = 0;
 }
 
-/* Caller holds requests.lock. `over`: the queues run; else it is not known. */
-static void take_session_away(struct gp_amd_task *task, bool over)
+/* Caller holds requests.lock. */
+static void forget_pointers(struct gp_amd_task *task)
 {
-	task->held = task->has_pointers = false;
-	task->hold_want = false; /* a later session must not hold it without a request */
-	task->proof.state = GP_AMD_PROOF_DONE;
-	task->proof.disproved = false;
-	task->unsure = !over;
-	task->activity_known = task->active = false; /* the pointers are not valid any more */
+	task->has_pointers = task->activity_known = task->active = false;
 	task->npointers = 0;
+}
+
+/* Caller holds requests.lock. `over`: the driver says that the session has ended; else it is not
+ * known. `same`: the process has the same queues as before, so they show whether it works. */
+static void take_session_away(struct gp_amd_task *task, bool over, bool same)
+{
+	bool was_held = task->held || task->unsure || task->proof.disproved;
+
+	task->held = false;
+	task->hold_want = false; /* a later session must not hold it without a request */
+	task->unsure = !over;
+	task->pointers_mark = task->queues_mark;
+	if (!same)
+		forget_pointers(task);
 	if (over)
 		task->target = NULL;
+	gp_amd_proof_begin(task, false, !over || !was_held, gp_monotonic_ns());
+	task->proof.ends += over && was_held;
 }
 
 /* Ends the session and takes it from its tasks. `ours`: this process wants the end. -errno: the
@@ -347,7 +358,7 @@ static int end_target(struct gp_kfd_thread *h, struct gp_amd_target *target, boo
 
 			if (!task || task->target != target)
 				continue;
-			take_session_away(task, !r);
+			take_session_away(task, !r, ours && !ended);
 			if (r)
 				note_stuck(task, r);
 			else if (!ours)
@@ -438,6 +449,7 @@ void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		return;
 	pthread_mutex_lock(&h->requests.lock);
 	task->target = NULL;
+	task->proof.state = GP_AMD_PROOF_DONE;
 	pthread_mutex_unlock(&h->requests.lock);
 	if (!--target->users)
 		drop_target(h, target);
@@ -631,7 +643,62 @@ static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
 	return end_target(h, target, true);
 }
 
-/* A task without a session has no suspended queues. */
+static void set_why(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
+		    const struct gp_error *why)
+{
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < n; i++)
+		task[i]->why = *why;
+	pthread_mutex_unlock(&h->requests.lock);
+}
+
+/* Begins a session and ends it, which makes the driver resume all queues. 0 or -errno. */
+static int begin_and_end(struct gp_kfd_thread *h, const struct gp_amd_task *task,
+			 struct gp_error *err)
+{
+	struct gp_amd_target *target = find_target(h, task->pid, task->start_time);
+	int r;
+
+	if (target && target->ending)
+		return fail_ending(task->pid, err);
+	if (target)
+		return end_target(h, target, true);
+	target = make_target(h, task->pid, task->start_time, err);
+	if (!target)
+		return err->code;
+	r = end_target(h, target, true);
+	return r ? fail_ending(task->pid, err) : 0;
+}
+
+/* The end of the session had no effect that was seen: see proof.c. */
+static int release_again(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
+{
+	struct gp_error err = {0};
+	bool gave_up = false, disproved = false;
+	int r;
+
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < n; i++) {
+		disproved |= task[i]->proof.disproved;
+		gave_up |= gp_amd_proof_gave_up(task[i]);
+	}
+	pthread_mutex_unlock(&h->requests.lock);
+	if (gave_up || !disproved)
+		return gave_up ? -ETIME : 0;
+	r = begin_and_end(h, task[0], &err);
+	if (r)
+		set_why(h, task, n, &err);
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < n; i++) {
+		if (!r)
+			gp_amd_proof_begin(task[i], false, false, gp_monotonic_ns());
+		task[i]->proof.ends++; /* also if it failed: the tries are bounded */
+	}
+	pthread_mutex_unlock(&h->requests.lock);
+	return r;
+}
+
+/* A task without a session has no suspended queues, unless its work shows the contrary. */
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
 		   bool *proven)
 {
@@ -644,7 +711,7 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 			mine[nmine++] = task[i];
 	}
 	*proven = true;
-	return nmine ? release(h, mine[0]->target, mine, nmine, proven) : 0;
+	return nmine ? release(h, mine[0]->target, mine, nmine, proven) : release_again(h, task, n);
 }
 
 /* The tasks of a process whose last request was a hold. */

@@ -101,8 +101,10 @@ static bool act(struct gp_kfd_thread *h)
 		if (r[0].kind < GP_AMD_HOLD)
 			continue;
 		task[i]->failed = failed;
-		gp_amd_proof_begin(task[i], r[0].kind == GP_AMD_HOLD, proven || failed,
-				   gp_monotonic_ns());
+		/* The end of a session has begun the proof already. */
+		if (task[i]->target)
+			gp_amd_proof_begin(task[i], r[0].kind == GP_AMD_HOLD, proven || failed,
+					   gp_monotonic_ns());
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);

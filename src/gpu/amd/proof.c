@@ -17,6 +17,11 @@
  * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
  * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
  *
+ * The end of a session is not believed either. If packets go on waiting for PATIENCE_NS after it,
+ * the release has failed, and a session is begun and ended again, up to ENDS_MAX sessions in all.
+ * After that the release stays unconfirmed, without further calls, until the task works: it may
+ * wait for its host.
+ *
  * A queue without waiting packets shows nothing. The release is answered, but the look goes on
  * until each queue has moved or the next hold begins: it uses readings that are made anyway. If
  * packets then wait too long, the release is asked for again, which ends the session. While its
@@ -25,6 +30,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/log.h"
 #include "gpu/amd/memory_reader.h"
 
 #define HOLD_LOOK_NS    (20 * GP_NS_PER_MS)
@@ -35,6 +41,7 @@
 #define OPEN_MAX_NS     (3 * GP_NS_PER_S)   /* ... if there were enough readings in it */
 #define PATIENCE_NS     (250 * GP_NS_PER_MS)
 #define PATIENCE_MAX_NS (16 * GP_NS_PER_S)
+#define ENDS_MAX        3
 #define IN_PART         3 /* times the patience: IN_PART * PATIENCE_NS is less than OPEN_NS */
 #define STEP_MAX_NS     (100 * GP_NS_PER_MS) /* of one reading: the thread may have been suspended */
 
@@ -44,6 +51,8 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 
 	p->state = t->has_pointers && !proven ? GP_AMD_PROOF_BEGUN : GP_AMD_PROOF_DONE;
 	p->of_hold = hold;
+	p->after_end = !hold && !t->target;
+	p->ends = hold ? 0 : p->ends;
 	p->disproved = false;
 	p->number++;
 	p->moves = p->stalls = 0;
@@ -69,10 +78,33 @@ bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns)
 	       now_ns < p->begun_ns + (p->looked_ns < enough_ns ? OPEN_MAX_NS : OPEN_NS);
 }
 
+bool gp_amd_proof_gave_up(const struct gp_amd_task *t)
+{
+	const struct gp_amd_proof *p = &t->proof;
+
+	return p->disproved && p->after_end && p->ends >= ENDS_MAX;
+}
+
+/* The session has ended, and no work was seen since. */
+static void explain_end(struct gp_amd_task *t, const char *what, unsigned ms)
+{
+	const struct gp_amd_proof *p = &t->proof;
+
+	gp_fail(&t->why, t->failed,
+		"it is not known whether process %d was released: the driver says so and has ended "
+		"its debug session, but %s done no work for %u ms although packets wait; it may "
+		"wait for its host or for another program. If it does not go on, see the kernel "
+		"log (dmesg) and restart it",
+		t->pid, what, ms);
+	gp_log(GP_LOG_WARN, "release.no-progress", "pid=%d ms=%u ends=%u%s", t->pid, ms, p->ends,
+	       p->ends < ENDS_MAX ? "" : " retry=no");
+}
+
 /* `patience_ns`: of a release. */
 static bool disprove(struct gp_amd_task *t, uint64_t patience_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
+	const char *what = p->in_part ? "some of its queues have" : "it has";
 
 	p->state = GP_AMD_PROOF_DONE;
 	p->disproved = true;
@@ -82,12 +114,13 @@ static bool disprove(struct gp_amd_task *t, uint64_t patience_ns)
 		gp_fail(&t->why, t->failed,
 			"the driver says that process %d is suspended, but it goes on working",
 			t->pid);
+	else if (p->after_end)
+		explain_end(t, what, (unsigned)(patience_ns / GP_NS_PER_MS));
 	else
 		gp_fail(&t->why, t->failed,
 			"the driver says that process %d was resumed, but %s done no work for %u "
 			"ms although packets wait; its debug session is ended to be sure",
-			t->pid, p->in_part ? "some of its queues have" : "it has",
-			(unsigned)(patience_ns / GP_NS_PER_MS));
+			t->pid, what, (unsigned)(patience_ns / GP_NS_PER_MS));
 	return true;
 }
 
@@ -208,6 +241,7 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 		bool was_quiet = p->state == GP_AMD_PROOF_QUIET;
 
 		p->state = all_run || all_have_moved(t) ? GP_AMD_PROOF_DONE : GP_AMD_PROOF_QUIET;
+		p->ends = progress ? 0 : p->ends;
 		if (progress && !(was_quiet && p->state == GP_AMD_PROOF_QUIET))
 			p->patience_ns = PATIENCE_NS;
 		return false;
@@ -222,14 +256,15 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 		p->patience_ns = PATIENCE_NS;
 	p->in_part = progress;
 	p->looked_ns += passed_ns;
-	patience_ns = progress ? IN_PART * p->patience_ns : p->patience_ns;
+	patience_ns = p->after_end ? PATIENCE_NS : p->patience_ns;
+	patience_ns *= progress ? IN_PART : 1;
 	if (still->waited_ns < patience_ns)
 		return false;
 	p->stuck_address = still->read_address;
 	p->stuck_taken = still->taken;
 	disprove(t, patience_ns);
 	forget_waits(t);
-	if (p->patience_ns < PATIENCE_MAX_NS)
+	if (p->patience_ns < PATIENCE_MAX_NS && !p->after_end)
 		p->patience_ns *= 2;
 	return true;
 }
@@ -266,6 +301,42 @@ static void ask_again(struct gp_amd_task *t)
 		gp_requests_wake(&h->requests);
 }
 
+static bool is_disproved_end(const struct gp_amd_proof *p)
+{
+	return p->disproved && p->after_end;
+}
+
+/* Nothing speaks against the release any more. */
+static void believe_end(struct gp_amd_task *t, const char *by)
+{
+	t->proof.disproved = false;
+	t->proof.ends = 0;
+	t->failed = 0;
+	t->why = (struct gp_error){0};
+	gp_log(GP_LOG_INFO, "release.confirmed", "pid=%d by=%s", t->pid, by);
+}
+
+/* Of a release that was disproved after the end of the session: whether it has an effect now. */
+static bool look_again(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
+{
+	bool is_first = !t->proof.read_ns;
+
+	t->proof.read_ns = now_ns;
+	note_queues(t, g, is_first);
+	if (add_waits(t, g->occupied > 0 && t->npointers == 1, 0))
+		return false;
+	believe_end(t, "progress");
+	return true;
+}
+
+void gp_amd_proof_lose_pointers(struct gp_amd_task *t)
+{
+	t->has_pointers = t->activity_known = t->active = false;
+	t->proof.state = GP_AMD_PROOF_DONE;
+	if (is_disproved_end(&t->proof)) /* by readings of queues that are not there any more */
+		believe_end(t, "driver");
+}
+
 bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
@@ -276,8 +347,8 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 		gp_amd_proof_begin(t, false, false, now_ns);
 		return true;
 	}
-	if (p->state == GP_AMD_PROOF_QUIET && !t->target)
-		p->state = GP_AMD_PROOF_DONE; /* the end of the session has resumed all queues */
+	if (g->known && g->proof_number == p->number && is_disproved_end(p) && !t->queued)
+		return look_again(t, g, now_ns);
 	quiet = p->state == GP_AMD_PROOF_QUIET;
 	if (g->proof_number != p->number || !p->number || p->disproved ||
 	    (!was_open && !quiet && !t->held))

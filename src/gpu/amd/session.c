@@ -20,7 +20,8 @@
 #define ENABLE_TRIES  10 /* while signals interrupt the call */
 #define REFUSALS_MAX  3
 #define DYING_MS      100
-#define LOOKS         4 /* before a snapshot that differs from sysfs counts as wrong */
+#define CLOSE_MS      20 /* for the driver to close the pipe of a session that has ended */
+#define LOOKS         4  /* before a snapshot that differs from sysfs counts as wrong */
 #define LOOK_PAUSE_US 1000
 #define EVENTS_MAX \
 	64 /* in one call: a target that raises events all the time must not block the thread */
@@ -439,10 +440,31 @@ int gp_amd_session_events(struct gp_amd_session *s)
 	return r;
 }
 
+/* Whether the driver has closed the pipe of the session, within `ms`. It does so when the session
+ * ends: an answer of the driver cannot hide that. */
+static bool closes_within(const struct gp_amd_session *s, int ms)
+{
+	struct pollfd pipe = {.fd = s->event_fd};
+
+	return poll(&pipe, 1, ms) > 0 && pipe.revents & POLLHUP;
+}
+
+static bool is_closed(const struct gp_amd_session *s)
+{
+	return closes_within(s, 0);
+}
+
+/* A session that was begun without a pipe shows nothing. */
+static bool may_be_over(const struct gp_amd_session *s)
+{
+	return s->event_fd < 0 || closes_within(s, CLOSE_MS);
+}
+
 /* Enables a session with a pipe. Only the driver has the writing end, and closes it at the end of
  * the session. */
 static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *info)
 {
+	struct gp_amd_session begun = {.event_fd = -1};
 	int fd[2], r = -EINTR;
 
 	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC))
@@ -454,7 +476,10 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 			gp_kfd_disable(s->kfd, s->pid);
 	}
 	close(fd[1]);
+	begun.event_fd = fd[0];
 	if (r < 0) {
+		if (r != -EALREADY && !is_closed(&begun))
+			gp_kfd_disable(s->kfd, s->pid); /* whatever the driver says */
 		close(fd[0]);
 		return r;
 	}
@@ -620,20 +645,24 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	return r;
 }
 
-/* Whether the driver has closed the pipe: the session of this process has ended. */
-static bool is_closed(const struct gp_amd_session *s)
+int gp_amd_end_as_tracer(int kfd, pid_t pid)
 {
-	struct pollfd pipe = {.fd = s->event_fd};
+	int r = -EIO;
 
-	return poll(&pipe, 1, 0) > 0 && pipe.revents & POLLHUP;
-}
+	for (int i = 0; i < END_TRIES && r; i++) {
+		struct gp_amd_session s = {.kfd = kfd, .pid = pid, .event_fd = -1};
+		struct kfd_runtime_info ignored;
+		int begun = enable_with_pipe(&s, &ignored), ended = gp_kfd_disable(kfd, pid);
 
-void gp_amd_end_as_tracer(int kfd, pid_t pid)
-{
-	struct kfd_runtime_info ignored;
-
-	gp_kfd_enable(kfd, pid, 0, kfd, &ignored);
-	gp_kfd_disable(kfd, pid);
+		/* Only a session that begins shows that none was left. */
+		if (!begun && is_closed(&s) && !gp_kfd_has_session(kfd, pid))
+			r = 0;
+		else
+			r = begun && begun != -EALREADY ? begun : ended ? ended : -EIO;
+		if (s.event_fd >= 0)
+			close(s.event_fd);
+	}
+	return r;
 }
 
 /*
@@ -652,8 +681,7 @@ static int take_back(struct gp_amd_session *s)
 	r = gp_kfd_has_session(s->kfd, s->pid);
 	if (r > 0 && !is_closed(s)) {
 		gp_log(GP_LOG_WARN, "session.taken", "pid=%d", s->pid);
-		gp_amd_end_as_tracer(s->kfd, s->pid);
-		r = gp_kfd_has_session(s->kfd, s->pid);
+		r = gp_amd_end_as_tracer(s->kfd, s->pid);
 	}
 	if (is_closed(s))
 		r = 0; /* a session that exists is of another process */
@@ -661,13 +689,31 @@ static int take_back(struct gp_amd_session *s)
 	return r > 0 ? -EIO : r;
 }
 
+/* The driver finds no session, but has not closed its pipe. A new session shows whether there is
+ * one: ENABLE fails then. The next try ends the new session. */
+static int begin_another(struct gp_amd_session *s)
+{
+	bool was_linked = s->link != GP_AMD_UNLINKED;
+	struct kfd_runtime_info ignored;
+	int r = link_to(s, NULL);
+
+	if (!r)
+		enable_with_pipe(s, &ignored);
+	if (!was_linked)
+		gp_amd_unlink_now(s);
+	gp_log(GP_LOG_WARN, "session.pipe-open", "pid=%d", s->pid);
+	return -EIO;
+}
+
 /* Ends the session, and verifies it: 0 or -errno. */
 static int disable(struct gp_amd_session *s)
 {
 	int r = gp_kfd_disable(s->kfd, s->pid), seen = gp_kfd_has_session(s->kfd, s->pid);
 
-	if (!seen || is_unknown(s, seen) || (seen < 0 && is_closed(s)))
+	if (is_unknown(s, seen) || (seen < 0 && is_closed(s)))
 		return 0;
+	if (!seen)
+		return may_be_over(s) ? 0 : begin_another(s);
 	if (seen > 0)
 		return r < 0 ? r : -EIO;
 	/* This process may not look. If the session has ended, there is nothing to end. */
@@ -675,7 +721,9 @@ static int disable(struct gp_amd_session *s)
 		r = gp_kfd_disable(s->kfd, s->pid);
 	if (r == -EPERM)
 		return take_back(s);
-	return r == -EINVAL || is_unknown(s, r) ? 0 : r < 0 ? r : -EIO;
+	if (is_unknown(s, r) || (r == -EINVAL && may_be_over(s)))
+		return 0;
+	return r < 0 && r != -EINVAL ? r : -EIO;
 }
 
 static int disable_surely(struct gp_amd_session *s)

@@ -95,9 +95,10 @@ int gp_amd_session_close(struct gp_amd_session *s);
  * The caller has linked to the target. Its own ENABLE comes first: it fails, and makes this process
  * the debugger; else the driver could write to the freed record of the other. The driver counts the
  * end among this process's sessions: call it only for a session that this process began, or in a
- * process that has none and begins none.
+ * process that has none and begins none. 0: no session is left, because another one could begin and
+ * has ended; or -errno.
  */
-void gp_amd_end_as_tracer(int kfd, pid_t pid);
+int gp_amd_end_as_tracer(int kfd, pid_t pid);
 
 /* Answers the runtime and reads the queues again. 1: there were events; 0: none; -ESRCH: the target
  * has ended or runs another program. */
