@@ -41,6 +41,12 @@ void gp_log_set_sink(gp_log_sink *sink, void *arg)
 	current_sink_arg = arg;
 }
 
+gp_log_sink *gp_log_get_sink(void **arg)
+{
+	*arg = current_sink_arg;
+	return current_sink;
+}
+
 /* One write(2) is enough unless a signal or a full device interrupts it. */
 static void write_all(int fd, const char *bytes, size_t size)
 {

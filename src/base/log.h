@@ -25,6 +25,8 @@ void gp_log_set_level(enum gp_log_level level);
 
 /* Sets the sink; NULL selects standard error. Must not be called while other threads log. */
 void gp_log_set_sink(gp_log_sink *sink, void *arg);
+/* The sink, for one that filters and passes records on; NULL: standard error. */
+gp_log_sink *gp_log_get_sink(void **arg);
 
 /*
  * A sink that writes to standard error if it can take a line without blocking, and drops the line

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,16 +16,25 @@
 #include "base/process.h"
 #include "hold/replay.h"
 
-#define STALL_NS (100 * GP_NS_PER_MS) /* a slower worker gets help of another */
+#define STALL_NS     (100 * GP_NS_PER_MS) /* a slower worker gets help of another */
+#define REMIND_NS    (60 * GP_NS_PER_S)   /* before the same warning is logged again */
+#define WARNINGS_MAX 4
 
 /* Stored in the lowest 8 bits of a job's state. In DOING, the bits above hold the worker's index.
  */
 enum job_state { IDLE, TODO, DOING, DONE };
 
+/* A warning about a record that was logged. */
+struct warning {
+	uint64_t hash, at_ns;
+};
+
 struct job {
 	uint32_t state;
 	int32_t result;
 	uint64_t heartbeats;
+	struct warning warning[WARNINGS_MAX]; /* since the last undo that succeeded */
+	unsigned nwarnings;                   /* the next one's index */
 	struct gp_undo_entry entry;
 };
 
@@ -59,6 +69,43 @@ uint64_t gp_replay_heartbeats(const struct gp_undo_file *file, unsigned slot,
 	if (e->owner == scheduler.pid && e->owner_start_time == scheduler.start_time)
 		return scheduler.heartbeats;
 	return gp_undo_record_heartbeat_ns(file, slot);
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(const char *line)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; *line; line++)
+		hash = (hash ^ (unsigned char)*line) * 0x100000001b3ull;
+	return hash;
+}
+
+/* A failed undo is tried every second: its warnings are logged when they change. */
+static bool is_repeated(struct job *job, const char *line)
+{
+	uint64_t hash = hash_of(line), now_ns = gp_monotonic_ns();
+
+	for (unsigned i = 0; i < WARNINGS_MAX; i++)
+		if (job->warning[i].hash == hash && now_ns < job->warning[i].at_ns + REMIND_NS)
+			return true;
+	job->warning[job->nwarnings++ % WARNINGS_MAX] = (struct warning){hash, now_ns};
+	return false;
+}
+
+/* The log of a worker. */
+struct filter {
+	struct job *job; /* being done; NULL: none */
+	gp_log_sink *sink;
+	void *sink_arg;
+};
+
+static void log_changes(void *arg, enum gp_log_level level, const char *line)
+{
+	const struct filter *filter = arg;
+
+	if (level < GP_LOG_WARN || !filter->job || !is_repeated(filter->job, line))
+		filter->sink(filter->sink_arg, level, line);
 }
 
 static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
@@ -103,14 +150,18 @@ static bool take(const struct gp_replay *r, unsigned worker, struct job *job, bo
 }
 
 /* The jobs of processes that live, or of those that have ended. */
-static void work_on(const struct gp_replay *r, unsigned worker, bool ended)
+static void work_on(const struct gp_replay *r, unsigned worker, struct filter *filter, bool ended)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct job *job = &r->board->job[i];
 
 		if (!take(r, worker, job, ended))
 			continue;
+		filter->job = job;
 		job->result = undo(r, i, job);
+		filter->job = NULL;
+		if (!job->result)
+			memset(job->warning, 0, sizeof job->warning);
 		set_state(job, DONE);
 		eventfd_write(r->done_fd, 1);
 	}
@@ -119,8 +170,14 @@ static void work_on(const struct gp_replay *r, unsigned worker, bool ended)
 /* Living processes first: the search for the heirs of an ended one looks at all processes. */
 static void work(const struct gp_replay *r, unsigned worker)
 {
-	work_on(r, worker, false);
-	work_on(r, worker, true);
+	struct filter filter = {0};
+
+	filter.sink = gp_log_get_sink(&filter.sink_arg);
+	if (!filter.sink)
+		filter.sink = gp_log_if_possible;
+	gp_log_set_sink(log_changes, &filter);
+	work_on(r, worker, &filter, false);
+	work_on(r, worker, &filter, true);
 	__atomic_store_n(&r->board->since_ns[worker], 0, __ATOMIC_RELEASE);
 }
 

@@ -3,6 +3,7 @@
 #include "support/test.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,10 +20,25 @@ static char path[64];
 static struct gp_undo_file *file;
 static struct gp_watch watch;
 
+/* Shared with the keeper's workers. */
+static struct {
+	int code;                 /* of each undo */
+	unsigned backend, keeper; /* warnings that were logged */
+} * shared;
+
 int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 {
 	(void)entry;
-	return gp_fail(err, -EIO, "the driver fails");
+	gp_log(GP_LOG_WARN, "undo.not-confirmed", "errno=%d", -shared->code);
+	return gp_fail(err, shared->code, "the driver fails");
+}
+
+static void count_line(void *arg, enum gp_log_level level, const char *line)
+{
+	(void)arg;
+	(void)level;
+	shared->backend += !strncmp(line, "warn undo.not-confirmed", 23);
+	shared->keeper += !strncmp(line, "warn undo.failed", 16);
 }
 
 struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
@@ -33,7 +49,11 @@ struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
 static int set_up(void **state)
 {
 	(void)state;
-	gp_log_set_level(GP_LOG_ERROR);
+	gp_log_set_level(GP_LOG_WARN);
+	gp_log_set_sink(count_line, NULL);
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	shared->code = -EIO;
 	strcpy(path, "/tmp/gp-backoff-XXXXXX");
 	close(mkstemp(path));
 	setenv("GPREEMPT_UNDO", path, 1);
@@ -45,6 +65,8 @@ static int tear_down(void **state)
 	(void)state;
 	gp_watch_end(&watch);
 	gp_undo_close(file);
+	gp_log_set_sink(NULL, NULL);
+	munmap(shared, sizeof *shared);
 	return unlink(path);
 }
 
@@ -68,19 +90,38 @@ static unsigned put_record_of_the_dead(void)
 	return slot;
 }
 
+/* As if the time until the next attempt had passed. */
+static void try_now(struct gp_watched_record *record)
+{
+	bool is_check;
+
+	record->not_before_ns = watch.search_ns = 0;
+	watch.must_search = true;
+	TEST_WAIT((gp_watch_run(&watch, gp_monotonic_ns(), &is_check), record->not_before_ns));
+}
+
+TEST_WITH(a_failure_that_repeats_is_logged_once, set_up, tear_down)
+{
+	struct gp_watched_record *record = &watch.record[put_record_of_the_dead()];
+
+	for (unsigned i = 1; i <= 2; i++) {
+		for (unsigned k = 0; k < ATTEMPTS; k++)
+			try_now(record);
+		assert_int_equal(shared->backend, i);
+		assert_int_equal(shared->keeper, i);
+		shared->code = -EBUSY; /* another failure */
+	}
+}
+
 TEST_WITH(a_failed_undo_is_repeated_within_a_second_however_often_it_failed, set_up, tear_down)
 {
 	unsigned slot = put_record_of_the_dead();
 	struct gp_watched_record *record = &watch.record[slot];
-	bool is_check;
 
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		uint64_t from_ns = gp_monotonic_ns();
 
-		record->not_before_ns = watch.search_ns = 0; /* as if that time had passed */
-		watch.must_search = true;
-		TEST_WAIT((gp_watch_run(&watch, gp_monotonic_ns(), &is_check),
-			   record->not_before_ns));
+		try_now(record);
 		assert_true(record->not_before_ns > from_ns);
 		assert_true(record->not_before_ns <= gp_monotonic_ns() + BETWEEN_NS);
 		assert_true(watch.search_ns <= record->not_before_ns);
