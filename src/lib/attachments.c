@@ -21,15 +21,16 @@ struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct 
 	return NULL;
 }
 
-bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device)
+bool gp_lib_is_done_on(const struct gpreempt *g, unsigned device, bool hold)
 {
 	for (unsigned i = 0; i < g->nattachments; i++) {
-		const struct gp_task_ref *ref = &g->attachment[i].hold.ref;
+		const struct gp_lib_attachment *a = &g->attachment[i];
+		bool failed = a->hold.status || a->hold.last.unsure;
 
-		if (ref->device == device && ref->seen.queue == GP_QUEUE_ALL)
-			return g->attachment[i].wanted;
+		if (a->hold.ref.device == device && a->hold.ref.seen.queue == GP_QUEUE_ALL)
+			return a->wanted == hold && (hold || !failed);
 	}
-	return false;
+	return !hold;
 }
 
 static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
@@ -145,11 +146,10 @@ int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
 	r = (hold ? gp_holds_hold : gp_holds_release)(&s.holds, err);
 	if (r && hold)
 		release_unwanted(&s);
+	/* After a release that failed, the watching thread must not hold the task again. */
 	for (unsigned i = 0; i < s.holds.n; i++)
-		if (!r)
+		if (!r || !hold)
 			s.attachment[i]->wanted = hold;
-		else if (!hold && !s.holds.hold[i].status)
-			s.attachment[i]->wanted = false;
 	store_back(&s);
 	return r;
 }

@@ -108,8 +108,8 @@ unsigned gp_lib_count_held(const struct gp_lib_queues *queues);
 
 /* Returns the attachment to this task, or NULL. */
 struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct gp_task_ref *ref);
-/* Whether the whole process should be held on this device. */
-bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device);
+/* Whether the whole process is to be held on this device, or is released there for certain. */
+bool gp_lib_is_done_on(const struct gpreempt *g, unsigned device, bool hold);
 
 /* Attaches the tasks that are not attached yet, all or none. */
 int gp_lib_attach(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n);

@@ -81,7 +81,7 @@ static int choose_each(struct gpreempt *g, const struct gpreempt_queue *queue, u
 
 		if (is_repeated(queue, i))
 			continue;
-		if (whole && gp_lib_holds_all_on(g, queue[i].device) == hold) {
+		if (whole && gp_lib_is_done_on(g, queue[i].device, hold)) {
 			meant->already++;
 			continue;
 		}

@@ -79,6 +79,27 @@ LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
 	lw_must_run(w, load->pid);
 }
 
+/* The session that did not end is ended as soon as the driver does it, without another request. */
+LIB_TEST_ON(a_process_whose_release_failed_is_not_held_again, amd)
+{
+	struct lw_load *load = lw_load(w, "2");
+	struct gpreempt *g = lw_open(load->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	kfd_emu_control(&w->amd, "errno resume_queues 5 1000000");
+	kfd_emu_control(&w->amd, "errno disable 5 1000000");
+	assert_true(gpreempt_resume_queues(g, NULL, 0) < 0);
+	kfd_emu_control(&w->amd, "clear_faults");
+	TEST_WAIT(!lw_held(w, load->pid));
+	for (int i = 0; i < 10; i++) { /* the handle is checked ten times a second */
+		emulator_sleep_ms(50);
+		assert_int_equal(lw_held(w, load->pid), 0);
+	}
+	lw_must_run(w, load->pid);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+}
+
 LIB_TEST(handles_hold_different_processes)
 {
 	struct lw_load *one = lw_load(w, "1"), *two = lw_load(w, "2");
