@@ -143,6 +143,8 @@ static struct gp_task_condition prevailing(const struct gp_task_stats *t, const 
 				      .running = t->running};
 	bool ran_most = r->run_over_ns && 2 * r->ran_ns > r->run_over_ns;
 
+	if (t->unsure)
+		c.known = 0; /* what was read of it may be older than the failure */
 	if (t->unsure || t->attr.class == GP_UNMANAGED || t->held_by & GP_HELD_BY_USER ||
 	    r->over_ns < GP_RECENT_NS / 4)
 		return c;

@@ -108,6 +108,27 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 	aw_wait_progress(w, load->pid);
 }
 
+/* DISABLE does nothing, and the driver finds no session. The holder stays the debugger, so that its
+ * end releases the process. */
+AMD_TEST_ON(a_driver_that_denies_the_session_of_a_stopped_holder_is_not_believed, mi250, mi250_old)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct owner h;
+	struct gp_undo undo;
+
+	start_holder(&h, load->pid);
+	kill(h.child.pid, SIGSTOP);
+	TEST_WAIT(test_process_state(h.child.pid) == 'T');
+	undo = taken_from(&h.undo, h.child.pid);
+	aw_disturb(w, "ignore disable 0 %d", AW_ALWAYS);
+	aw_disturb(w, "errno get_queue_snapshot %d %d", EINVAL, AW_ALWAYS);
+	assert_int_equal(undo_in_child(&undo), -ETIME);
+	assert_true(aw_suspended(w, load->pid) > 0);
+	test_child_end(&h.child);
+	aw_wait_released(w, load->pid);
+	assert_int_equal(undo_in_child(&undo), 0);
+}
+
 /* An undo in the caller's own process, as in a command, leaves the target untraced. */
 AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 {

@@ -10,6 +10,7 @@
  *   own_queues.c      the queues of this process itself, without a lasting session
  *   activity.c        the activity thread: finds tasks and active tasks without driver calls
  *   proof.c           on the activity thread: whether holds and releases have an effect
+ *   standstill.c      whether a process works, for commands and the keeper, without a session
  *   smi.c             on the activity thread and, after a failure, on the KFD thread: which
  *                     processes the driver has evicted, and which GPUs it resets
  *   queue_pointers.c  on the activity thread: where queues without a session have their pointers
@@ -347,6 +348,13 @@ struct gp_amd_mqd {
 int gp_amd_read_mqds(pid_t pid, uint32_t gpu_id, struct gp_amd_mqd *mqd, unsigned max);
 bool gp_amd_has_mqds(void); /* whether the file looks readable */
 const char *gp_amd_debugfs(void);
+
+/* standstill.c */
+
+/* Whether packets wait in the queues of a process, and none of them is taken for some 100 ms. 1:
+ * yes; 0: it works, or no packet waits; -errno: not known, for example because debugfs, which has
+ * the addresses of the pointers, cannot be read. May block for a second. */
+int gp_amd_stands_still(pid_t pid);
 
 /* amd_queries.c */
 

@@ -13,7 +13,9 @@
  * only the end of the tracer lets it continue.
  *
  * The driver's success code alone is not believed: asked afterwards, the driver must report no
- * session, and a tracer must be able to begin one, which ENABLE refuses while there is one.
+ * session. If the process has waiting packets, its work is looked at as well. This process does not
+ * try whether it can begin a session: a failed ENABLE would take the session from its owner, whose
+ * end would no longer resume the queues.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -49,6 +51,16 @@ static bool says_no_session(const struct gp_amd_session *s, int code)
 	return code == -EINVAL || (code == -ESRCH && gp_amd_has_no_queues(s->pid));
 }
 
+static int fail_still(pid_t pid, struct gp_error *err)
+{
+	*err = (struct gp_error){0};
+	return gp_fail(err, -ETIME,
+		       "it is not known whether process %d was released: the driver finds no debug "
+		       "session, but the process does no work although packets wait; it may wait "
+		       "for its host or for another program, or be evicted by the driver",
+		       pid);
+}
+
 /* Ends the session, if there is one, and checks that none is left. A tracer may look for it; other
  * processes may only try to end it again. */
 static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_error *err)
@@ -60,10 +72,8 @@ static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_er
 
 		r = gp_kfd_disable(s->kfd, s->pid);
 		seen = gp_kfd_has_session(s->kfd, s->pid);
-		if (!seen)
-			r = gp_amd_end_as_tracer(s->kfd, s->pid);
-		if ((!seen && !r) || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
-			return 0;
+		if (!seen || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
+			return gp_amd_stands_still(s->pid) > 0 ? fail_still(s->pid, err) : 0;
 	}
 	if (r == -EINVAL) /* but there is one */
 		r = 0;
@@ -284,6 +294,11 @@ static int end_of_dead(const struct gp_undo *undo, struct gp_error *err)
 {
 	int r = end_left(undo->pid, undo->start_time);
 
+	if (r >= 0 && gp_amd_stands_still(undo->pid) > 0) {
+		gp_log(GP_LOG_WARN, "undo.not-confirmed", "pid=%d session=none progress=none",
+		       undo->pid);
+		return fail_still(undo->pid, err);
+	}
 	if (r >= 0)
 		gp_log(GP_LOG_INFO, "undo.confirmed", "pid=%d session=%s", undo->pid,
 		       r ? "ended" : "none");
@@ -304,6 +319,9 @@ int gp_amd_release_process(pid_t pid, bool *released, struct gp_error *err)
 	r = end_left(pid, gp_process_start_time(pid));
 	if (released && r > 0)
 		*released = true;
+	/* A process that had no session may wait for its host as it likes. */
+	if (r > 0 && gp_amd_stands_still(pid) > 0)
+		return fail_still(pid, err);
 	r = judge(pid, r, err);
 	return r ? r : n;
 }
