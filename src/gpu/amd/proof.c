@@ -91,10 +91,9 @@ static void explain_end(struct gp_amd_task *t, const char *what, unsigned ms)
 	const struct gp_amd_proof *p = &t->proof;
 
 	gp_fail(&t->why, t->failed,
-		"it is not known whether process %d was released: the driver says so and has ended "
-		"its debug session, but %s done no work for %u ms although packets wait; it may "
-		"wait for its host or for another program. If it does not go on, see the kernel "
-		"log (dmesg) and restart it",
+		"it is not known whether process %d was released: the driver says so, but %s done "
+		"no work for %u ms although packets wait; it may be evicted, or wait for its host "
+		"or another program. If it does not go on, see dmesg or restart it",
 		t->pid, what, ms);
 	gp_log(GP_LOG_WARN, "release.no-progress", "pid=%d ms=%u ends=%u%s", t->pid, ms, p->ends,
 	       p->ends < ENDS_MAX ? "" : " retry=no");
