@@ -133,6 +133,9 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
+	/* It is held as the driver says, and the back end, which looks at activity, could not see
+	 * that its work stands still. */
+	bool by_driver_only;
 	/* The driver itself keeps the task off the device, released or not: until it restores it
 	 * or, after a reset of the device, until the process ends. */
 	uint64_t evicted_ns; /* for how long; 0 = not known to be evicted */

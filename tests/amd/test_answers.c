@@ -6,6 +6,8 @@
  */
 #include "amd_world.h"
 
+#include <string.h>
+
 #include "gpu/amd/kfd.h"
 
 /* Neither "held" nor "released" is claimed unless it is so. */
@@ -345,6 +347,20 @@ AMD_TEST_ON(a_suspend_of_some_queues_that_is_confirmed_for_all_is_not_a_hold, mi
 	assert_true(o.unsure);
 	aw_must_release(w, handle);
 	aw_wait_released(w, load->pid);
+}
+
+/* Where the driver counts no waves, a long kernel looks like a held one. */
+AMD_TEST_ON(a_hold_says_whether_work_was_seen_to_stand_still, mi250, navi31)
+{
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle = aw_prepared(w, load->pid);
+	bool counts_waves = !strstr(w->gpu->info.name, "gfx11");
+
+	aw_must_hold(w, handle);
+	TEST_WAIT(!aw_look(w, handle).unproven);
+	assert_int_equal(aw_look(w, handle).by_driver_only, !counts_waves);
+	aw_must_release(w, handle);
+	assert_false(aw_look(w, handle).by_driver_only);
 }
 
 /* Nothing has to be seen of a program that does nothing. */

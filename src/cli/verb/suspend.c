@@ -82,6 +82,7 @@ struct event {
 	uint64_t ns;                /* see the kind */
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
+	bool by_driver_only;        /* BEGAN: see struct gp_observation */
 };
 
 static void print_event_json(const struct event *e)
@@ -99,6 +100,8 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
+	if (e->kind == BEGAN && e->by_driver_only)
+		gp_field_put_text(o, "confirmed_by", "driver");
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -130,6 +133,8 @@ static void print_event_text(const struct event *e)
 	case BEGAN:
 		printf("held %s in %s", task, time.text);
 		print_lifetime(e);
+		if (e->by_driver_only)
+			fputs("; only the driver confirms it, running work cannot be seen", stdout);
 		break;
 	case AGAIN:
 		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
@@ -169,6 +174,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.ns = ns,
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
+		.by_driver_only = h->last.by_driver_only,
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);

@@ -70,6 +70,7 @@ struct gp_amd_proof {
 	bool of_hold;
 	bool after_end;       /* of a release: by the end of the session */
 	bool disproved;       /* until the next hold or release */
+	bool seen;            /* of a hold: no waves ran */
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */

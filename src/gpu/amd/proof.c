@@ -5,6 +5,8 @@
  *   hold     proven if packets wait while no waves run, or if no read pointer moves for
  *            HOLD_LOOK_NS. Disproved if that of any queue moves, at any time until the release, or
  *            if waves still run.
+ *            Without a count of waves, or without readable pointers, a kernel that was taken
+ *            before the hold is not seen: the answer says that only the driver confirms the hold.
  *   release  proven if, of each queue, the read pointer has moved or no packet waits. Waves that
  *            occupy compute units prove it for a task with one queue: the driver counts them for
  *            the process. Disproved if packets wait in a queue and its pointer does not move for
@@ -53,7 +55,7 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->of_hold = hold;
 	p->after_end = !hold && !t->target;
 	p->ends = hold ? 0 : p->ends;
-	p->disproved = false;
+	p->disproved = p->seen = false;
 	p->number++;
 	p->moves = p->stalls = 0;
 	p->in_part = false;
@@ -151,6 +153,7 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 		p->read_ns = 0;
 		return false;
 	}
+	p->seen |= !moved && !g->occupied;
 	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
