@@ -294,7 +294,7 @@ AMD_TEST_ON(a_program_that_waits_for_its_host_is_not_attached_to_again_and_again
 		aw_release(w, handle);
 		TEST_WAIT(aw_look(w, handle).unsure);
 	}
-	aw_must_say(w, handle, "may wait for its host");
+	aw_must_say(w, handle, "wait for its host");
 	enables = kfd_emu_count(&w->emu, "enable");
 	assert_in_range(enables, 2, 3);
 	assert_int_equal(aw_release(w, handle).failed, -ETIME);
