@@ -34,11 +34,12 @@ expect 0 '' 'resume --all after the end of a holder that hung' "$GPREEMPT" resum
 # Nothing helps: exit 1 names the process and the holder, again and again, and so does doctor.
 suspend_in_background refused "$load"
 kill -STOP "$JOB"
-kfd_emu 'errno disable 5 1000'
-for _ in 1 2; do
+for fault in 'errno disable 5' 'ignore disable 0'; do # the driver refuses, or accepts and does nothing
+	kfd_emu clear_faults
+	kfd_emu "$fault 1000"
 	try "$GPREEMPT" resume "$load"
 	exits 1 "gpreempt: $held_by $JOB (gpreempt), which is stopped by a signal or a debugger; run kill -9 $JOB, then gpreempt resume $load: *" \
-		'resume and a driver that refuses'
+		"resume and a driver with '$fault'"
 	[[ $out == '' ]] || fail "it says '$out', and nothing was released"
 	is_held "$load" || fail 'released: this tests nothing'
 	[[ $(records) == 1 ]] || fail 'the record is gone although nothing was released'

@@ -25,7 +25,7 @@ hold_it() {
 	has_record || fail 'held without a record'
 }
 names_the_daemon() { # its heartbeat is in the present file
-	"$GPREEMPT" doctor | grep -q "runs as process $DAEMON"
+	"$GPREEMPT" doctor | grep -q "runs as process $DAEMON, its last heartbeat was"
 }
 kill_daemon() {
 	kill_job "$DAEMON"
@@ -45,6 +45,16 @@ for loss in 'rm -f' 'truncate -s 0' 'truncate -s 100'; do
 	until_true is_running "$load" || fail "$loss: held after kill -9"
 	makes_progress "$load" || fail "$loss: no progress"
 done
+
+# The keeper, which carries records over, too, is stopped: the daemon does it by itself.
+begin_daemon
+hold_it
+kill -STOP "$KEEPER"
+rm "$work/undo"
+until_true has_record || fail 'without the keeper, the daemon does not write its record again'
+kill_daemon
+kill -CONT "$KEEPER"
+until_true is_running "$load" || fail 'held after the loss of the file without the keeper, and kill -9'
 
 # The file is removed, and the daemon is killed before it notices: the keeper still has the records.
 begin_daemon

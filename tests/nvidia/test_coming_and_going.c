@@ -269,6 +269,17 @@ GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 	TEST_WAIT(!gw_sees(w, h->pid, NULL));
 }
 
+/* The short rescans, which continue where the last object was, do not reach this group. */
+GPU_TEST(a_command_finds_a_group_that_was_made_after_the_last_look)
+{
+	struct hand *h = gw_hand_with_client(w);
+
+	gw_open(w);
+	assert_true(gp_gpu_find(w->gpu, h->pid, &(struct gp_seen){0}, NULL) < 0);
+	hand_group(h, 0x5c000003 + 40, 2);
+	assert_int_equal(gp_gpu_find(w->gpu, h->pid, &(struct gp_seen){0}, NULL), 0);
+}
+
 GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 {
 	struct hand *h = gw_hand(w);

@@ -104,6 +104,23 @@ GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way)
 	with_a_slow_action(w, "40", true);
 }
 
+/* The driver kills it at the first check of a group. Each further check would take 100 ms, in which
+ * the borrowed file keeps the memory. */
+GPU_TEST(a_process_that_dies_while_its_groups_are_checked_is_not_checked_further)
+{
+	struct emu_load *load = start(w, "12");
+	struct gp_action a = gw_settled_action(w, load->pid, 0);
+
+	emu_control(&w->emu, "latency get_info 100ms");
+	emu_control(&w->emu, "kill_on get_info %d", load->pid);
+	emu_control(&w->emu, "reset_counts");
+	gp_gpu_hold(w->gpu, gw_now(), &a, 1);
+	TEST_WAIT(!gw_look(w, a.handle).under_way);
+	assert_in_range(emu_count(&w->emu, "get_info"), 1, 6);
+	TEST_WAIT(!emu_memory(&w->emu));
+	emu_control(&w->emu, "latency get_info 0");
+}
+
 GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing)
 {
 	struct emu_load *other[6];

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/process.h"
+#include "undo/undo_layout.h"
 
 #define NOBODY 65534
 
@@ -214,6 +215,35 @@ static int write_some(unsigned writer)
 				drop(file, (unsigned)slot);
 		}
 	return 0;
+}
+
+/* The state of a slot whose owner is being changed by a process. */
+static uint64_t taken_by(pid_t pid, uint64_t start_time)
+{
+	unsigned start_at = GP_UNDO_STATE_BITS + GP_UNDO_COUNTER_BITS;
+
+	return (uint64_t)pid << (start_at + GP_UNDO_START_BITS) |
+	       (start_time & ((1u << GP_UNDO_START_BITS) - 1)) << start_at | GP_UNDO_TAKING;
+}
+
+/* This process has the pid of one that died while it took the record over. */
+TEST_WITH(a_later_process_with_the_pid_of_a_dead_writer_does_not_hide_the_record, set_up, tear_down)
+{
+	uint64_t start_time = gp_process_start_time(getpid());
+	struct gp_undo_file *file = open_it();
+	struct gp_undo undo = record(5);
+	unsigned slot = (unsigned)gp_undo_put(file, "nvidia", &undo);
+	struct gp_undo_entry e;
+
+	file->map->slot[slot].state = taken_by(getpid(), start_time);
+	assert_false(gp_undo_get(file, slot, &e)); /* the writer lives, and has not finished */
+	file->map->slot[slot].state = taken_by(getpid(), start_time - 1);
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_true(is_whole(&e));
+	assert_int_equal(e.owner, 0);
+	drop(file, slot);
+	assert_int_equal(count_records(file), 0);
+	gp_undo_close(file);
 }
 
 TEST_WITH(writers_do_not_take_each_others_slots, set_up, tear_down)
