@@ -232,7 +232,7 @@ static bool is_refused(struct inquirer *q, pid_t pid)
 		if (q->silent[i].pid == pid && q->silent[i].account == account &&
 		    q->silent[i].until_ns > now_ns)
 			return true;
-	return account && is_refused_account(q, account, now_ns);
+	return is_refused_account(q, account, now_ns);
 }
 
 static void be_careful(struct inquirer *q, uint64_t until_ns)
@@ -407,6 +407,15 @@ static int start_helper(struct inquirer *q)
 	return q->has_helper ? 0 : -EAGAIN;
 }
 
+/* Only root can keep a process of root in execve. A program with the set-user-ID bit has the real
+ * uid of the user who started it. */
+static bool is_roots(pid_t pid)
+{
+	uid_t uid[3];
+
+	return gp_process_uids(pid, uid) && !uid[0] && !uid[1] && !uid[2];
+}
+
 /* The answer of the helper. */
 static int take_answer(struct inquirer *q, pid_t pid, void *data, size_t size)
 {
@@ -446,7 +455,7 @@ int gp_inquire(pid_t pid, gp_inquiry_work *work, void *data, size_t size,
 	pid_t self = getpid();
 	int r;
 
-	if (use_helpers && pid != self)
+	if (use_helpers && pid != self && !is_roots(pid))
 		q = find_inquirer(self);
 	files = files ? files : &none;
 	if (!q)

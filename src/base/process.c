@@ -160,7 +160,7 @@ char gp_process_state(pid_t pid)
 	struct file_text t;
 	const char *p;
 
-	return read_stat(pid, "stat", &t, &p) ? 0 : p[2];
+	return read_stat(pid, "stat", &t, &p) ? '\0' : p[2];
 }
 
 /* `p` points to the end of field 2. Returns 0 if the field is missing. */
@@ -236,17 +236,9 @@ static bool is_dying(pid_t pid, const char *thread)
 	return pending >> (SIGKILL - 1) & 1;
 }
 
-struct directory_entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 bool gp_process_can_run(pid_t pid, uint64_t start_time)
 {
-	_Alignas(struct directory_entry) char list[2048];
+	_Alignas(struct gp_directory_entry) char list[2048];
 	bool can = false, empty = true;
 	char path[64];
 	long n;
@@ -258,7 +250,7 @@ bool gp_process_can_run(pid_t pid, uint64_t start_time)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && !can && (n = syscall(SYS_getdents64, fd, list, sizeof list)) > 0)
 		for (long at = 0; at < n && !can;) {
-			const struct directory_entry *e = (const void *)(list + at);
+			const struct gp_directory_entry *e = (const void *)(list + at);
 
 			at += e->size;
 			if (!isdigit((unsigned char)e->name[0]))

@@ -104,6 +104,15 @@ char gp_yama_scope(void);
  */
 int gp_process_denied(struct gp_error *err, pid_t pid, int code);
 
+/* For code that must not allocate memory: an entry of getdents64(2). */
+struct gp_directory_entry {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
+
 /* Calls `each` for every process until `each` returns a value other than 0, and returns that value.
  * -errno: not every process was listed. */
 int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg);

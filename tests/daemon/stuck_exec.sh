@@ -27,7 +27,6 @@ start_daemon() { # start_daemon NAME: of its log
 
 # prepare [CONTROL]: sets ATTACK and ATTACKERS. The processes run, and have the control file open.
 prepare() {
-	local pids
 	: >"$work/attack"
 	"$BUILD/tests/daemon/daemon-stuck-exec" "$user" "$attack_ms" "$processes" "$@" \
 		<"$work/order" >"$work/attack" 2>&1 &

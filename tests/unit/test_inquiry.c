@@ -15,6 +15,7 @@
 #define USER_A 59011
 #define USER_B 59012
 #define USER_C 59013
+#define USER_D 59014
 
 struct work {
 	pid_t worker; /* out */
@@ -118,7 +119,7 @@ static uint64_t time_of_silence(pid_t pid, gp_inquiry_work *work)
 
 TEST(a_helper_does_the_work)
 {
-	pid_t pid = start(0);
+	pid_t pid = start(USER_D);
 	uint64_t start_time;
 	struct work w, own;
 
@@ -137,7 +138,7 @@ TEST(a_file_comes_back_and_the_helper_has_no_copy_left)
 {
 	struct gp_inquiry_files files = {0};
 	struct work none = {0};
-	pid_t pid = start(0);
+	pid_t pid = start(USER_D);
 	char byte;
 
 	assert_int_equal(gp_inquire(pid, open_pipe, &none, sizeof none, &files), 0);
@@ -183,7 +184,7 @@ TEST(a_silent_process_is_asked_again_after_a_second)
 
 TEST(a_helper_that_works_or_gets_no_cpu_is_waited_for)
 {
-	pid_t pid = start(0);
+	pid_t pid = start(USER_D);
 	struct work w;
 
 	assert_int_equal(ask(pid, be_busy, &w), 42);
@@ -192,7 +193,7 @@ TEST(a_helper_that_works_or_gets_no_cpu_is_waited_for)
 
 TEST(a_helper_that_ends_is_replaced)
 {
-	pid_t pid = start(0);
+	pid_t pid = start(USER_D);
 	struct work w;
 
 	time_of_silence(pid, end_helper);
@@ -202,7 +203,7 @@ TEST(a_helper_that_ends_is_replaced)
 
 TEST(a_forked_process_has_its_own_helper)
 {
-	pid_t pid = start(0), child;
+	pid_t pid = start(USER_D), child;
 	struct work w;
 	int status;
 

@@ -605,7 +605,6 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 
 	*s = (struct gp_amd_session){.kfd = kfd, .pid = pid, .pidfd = -1, .event_fd = -1};
 	s->pidfd = gp_pidfd_open(pid);
-	/* Also because the link to a process in execve would wait for the end of the call. */
 	r = gp_process_find(pid, &s->start_time, err);
 	if (!r && s->pidfd < 0)
 		r = gp_fail(err, -ESRCH, "there is no process %d", pid);

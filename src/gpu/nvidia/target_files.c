@@ -50,14 +50,6 @@ struct part {
 	int file[GP_NV_FILES_MAX];      /* each opened with O_PATH */
 };
 
-struct directory_entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 /* Opens a file that may be the control file. -errno: not known. */
 static int list_entry(struct part *part, int dir, const char *name, struct gp_inquiry_files *files)
 {
@@ -86,13 +78,13 @@ static int list_entry(struct part *part, int dir, const char *name, struct gp_in
 
 static void list_entries(struct part *part, int dir, struct gp_inquiry_files *files)
 {
-	_Alignas(struct directory_entry) char list[2048];
+	_Alignas(struct gp_directory_entry) char list[2048];
 	unsigned entries = 0;
 	long n;
 
 	while ((n = syscall(SYS_getdents64, dir, list, sizeof list)) > 0)
 		for (long at = 0; at < n;) {
-			const struct directory_entry *e = (const void *)(list + at);
+			const struct gp_directory_entry *e = (const void *)(list + at);
 			int r = list_entry(part, dir, e->name, files);
 
 			at += e->size;
