@@ -11,12 +11,14 @@ set -u
 }
 # shellcheck source=tests/cli/nvidia.bash
 . "$SRC/tests/cli/nvidia.bash"
-readonly user=59001 processes=6 attack_ms=3000 # a uid without an account
+user=59001 # a uid without an account
+readonly processes=6 attack_ms=3000
 begin_emu --gpus 1
 export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock GPREEMPT_KFD=$work/no-kfd
 mkdir -m 0755 "$GPREEMPT_RUN"
 chmod 755 "$work" "$EMU_TMP"
-printf 'policy: none\n' >"$work/config"
+printf 'policy: none\nrules:\n  - {match: {exe: "/no/*"}, class: be}\n' >"$work/config"
+cp "$GPREEMPT" "$work/gpreempt"
 mkfifo "$work/order"
 
 start_daemon() { # start_daemon NAME: of its log
@@ -96,6 +98,23 @@ if ((old == 137)); then
 	exits 1 '*does not answer*execve*' 'set of a process in execve'
 fi
 end_attack 'set'
+
+# A changed configuration makes the daemon look at all described processes again. The children that
+# read process info do not wait for a process in execve. With another user: the first one's processes
+# are left out for some seconds.
+user=59002
+prepare
+for pid in "${ATTACKERS[@]}"; do # the user describes their own processes: rules limit that
+	try setpriv --reuid "$user" --regid "$user" --clear-groups "$work/gpreempt" set "$pid" --class be
+	((status == 0)) || fail "set of one's own process: $status $err"
+done
+attack
+kill -HUP "$DAEMON"
+sleep 1.5
+try "$GPREEMPT" ps
+((status == 0)) || fail "ps after SIGHUP: $status $err"
+said daemon procinfo.reader-abandoned && fail "a reader waited: $(<"$work/daemon")"
+end_attack 'SIGHUP'
 
 # resume --all, with and without the daemon.
 for how in '' --no-daemon; do
