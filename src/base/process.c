@@ -160,7 +160,9 @@ char gp_process_state(pid_t pid)
 	struct file_text t;
 	const char *p;
 
-	return read_stat(pid, "stat", &t, &p) ? '\0' : p[2];
+	if (read_stat(pid, "stat", &t, &p))
+		return 0;
+	return p[2];
 }
 
 /* `p` points to the end of field 2. Returns 0 if the field is missing. */
