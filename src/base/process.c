@@ -380,15 +380,15 @@ int gp_process_find(pid_t pid, uint64_t *start_time, struct gp_error *err)
 	int r = gp_process_read_start_time(pid, start_time);
 
 	if (r == -ETIMEDOUT)
-		return gp_process_silent(err, pid);
+		return gp_process_silent(err, pid, -ETIMEDOUT);
 	if (r && r != -ESRCH)
 		return gp_fail(err, r, "/proc/%d/stat cannot be read: %s", pid, gp_error_name(r));
 	return r ? gp_fail(err, r, "there is no process %d", pid) : 0;
 }
 
-int gp_process_silent(struct gp_error *err, pid_t pid)
+int gp_process_silent(struct gp_error *err, pid_t pid, int code)
 {
-	return gp_fail(err, -ETIMEDOUT,
+	return gp_fail(err, code,
 		       "nothing is known about process %d now: it, or another process of its user, "
 		       "does not answer, probably because a file system delays its execve; try "
 		       "again, or end the server of that file system",

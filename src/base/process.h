@@ -25,8 +25,9 @@ int gp_process_read_start_time(pid_t pid, uint64_t *start_time);
 /* The same, with a sentence. */
 int gp_process_find(pid_t pid, uint64_t *start_time, struct gp_error *err);
 
-/* Writes that the process does not answer, and what to do. Returns -ETIMEDOUT. */
-int gp_process_silent(struct gp_error *err, pid_t pid);
+/* Writes that the process does not answer, and what to do. Returns `code`: -ETIMEDOUT, or -EAGAIN
+ * in answers to clients, where a timeout means that the driver or the daemon does not answer. */
+int gp_process_silent(struct gp_error *err, pid_t pid, int code);
 
 /* Reads the beginning of /proc/PID/NAME, at most 1023 bytes, and adds a 0. Returns the length, or
  * -errno. */

@@ -55,7 +55,7 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
 	if (gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	if (!s->same_pidns && gp_process_read_start_time(proc->pid, &(uint64_t){0}) == -ETIMEDOUT)
-		return gp_process_silent(err, proc->pid);
+		return gp_process_silent(err, proc->pid, -EAGAIN);
 	if (!known || proc->unwatched)
 		return gp_fail(err, -EAGAIN,
 			       "the owner of process %d cannot be determined now (the daemon may "

@@ -266,7 +266,7 @@ static int fail_unknown(pid_t pid, int code, struct gp_error *err)
 	if (code == -EPERM || code == -EACCES)
 		return gp_process_denied(err, pid, code);
 	if (code == -ETIMEDOUT)
-		return gp_process_silent(err, pid);
+		return gp_process_silent(err, pid, code);
 	return gp_fail(err, code,
 		       "it is not known whether process %d is held: the driver does not say "
 		       "whether it has a debug session (%s)",

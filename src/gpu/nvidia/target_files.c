@@ -198,7 +198,7 @@ static int explain(struct gp_error *err, pid_t pid, int code)
 	if (code == -ENODEV)
 		return gp_fail(err, code, "process %d does not use an NVIDIA GPU", pid);
 	if (code == -ETIMEDOUT)
-		return gp_process_silent(err, pid);
+		return gp_process_silent(err, pid, code);
 	return gp_fail(err, code, "the files of process %d cannot be examined: %s", pid,
 		       gp_error_name(code));
 }

@@ -36,7 +36,7 @@ static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *o
 	if (r)
 		return gp_fail(err, r, "too many targets in one request; send several requests");
 	if (gp_process_read_start_time(pid, &out->start_time) == -ETIMEDOUT)
-		return gp_process_silent(err, pid);
+		return gp_process_silent(err, pid, -EAGAIN);
 	if (!out->start_time || gp_pidfd_ended(fd))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	return 0;
@@ -78,7 +78,7 @@ static int translate(const struct gp_rpc_peer *peer, pid_t *pid, struct gp_error
 		close(fd);
 	}
 	if (fd == -ETIMEDOUT)
-		return gp_process_silent(err, peer->pid);
+		return gp_process_silent(err, peer->pid, -EAGAIN);
 	if (fd < 0 || gp_pidfd_ended(peer->pidfd))
 		return gp_fail(err, -ESRCH, "the process that connected has ended");
 	if (n == -ESRCH)
