@@ -64,8 +64,16 @@ exec {order}>&-
 wait "$ATTACK"
 ((old == 137)) || echo 'note: this kernel answers for /proc; only pidfd_getfd waits'
 
+# The job belongs to another user: root's processes are examined without a helper.
+cat >"$work/load" <<END
+#!/bin/bash
+exec setpriv --reuid 59003 --regid 59003 --clear-groups "$RM_LOAD" "\$@"
+END
+chmod 755 "$work/load"
+RM_LOAD=$work/load
 start_load --contexts 1
 load=$LOAD
+[[ $(stat -c %u "/proc/$load") == 59003 ]] || fail 'the job does not belong to another user'
 start_daemon daemon
 in_background keeper "$BUILD/gpreempt-keeper" --timeout 5
 
