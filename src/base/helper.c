@@ -11,12 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/inquiry.h"
 #include "base/process.h"
 
 /* In the helper. Its socket becomes file 0: when this process ends, there is nothing more to read
  * from it, and SIGKILL ends a wait for memory. */
 __attribute__((noreturn)) static void run(int fd, void *shared, void (*serve)(int fd, void *shared))
 {
+	gp_inquiry_use_none();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "gpreempt-helper");
 	if (dup2(fd, 0) || close_range(1, ~0u, 0))

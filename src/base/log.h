@@ -5,7 +5,7 @@
  * writes
  *     warn hold.failed task=7 errno=16
  * Each record is written with one write(2), so that lines of several threads do not mix. The log is
- * the only global state of the project.
+ * the only global state of the project besides the helpers for inquiries (inquiry.h).
  */
 #ifndef GP_BASE_LOG_H
 #define GP_BASE_LOG_H

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inquiry.h"
 #include "base/utf8.h"
 
 #define PF_EXITING 4 /* include/linux/sched.h */
@@ -37,6 +38,7 @@ static ssize_t read_proc(const char *path, char *out, size_t size)
 	return n;
 }
 
+/* For files that never wait: status, comm, cgroup. */
 static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
 {
 	char path[64];
@@ -45,24 +47,120 @@ static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
 	return read_proc(path, out, size);
 }
 
-/* Returns a pointer to the ')' behind the name in /proc/PID/stat. It is the last one, because the
- * name may contain any character. */
-static const char *read_stat(pid_t pid, char *text, size_t size)
-{
-	const char *p;
+/* Inquiries: their files wait while the process is in execve. */
 
-	if (read_process(pid, "stat", text, size) < 0)
-		return NULL;
-	p = strrchr(text, ')');
-	return p && strlen(p) > 4 ? p : NULL; /* ") S 4711 ..." */
+struct file_text {
+	char path[64], text[1024];
+};
+
+static int read_text(void *data, struct gp_inquiry_files *files)
+{
+	struct file_text *t = data;
+
+	(void)files;
+	return (int)read_proc(t->path, t->text, sizeof t->text);
+}
+
+struct link_text {
+	char path[64], text[PATH_MAX];
+};
+
+static int read_link(void *data, struct gp_inquiry_files *files)
+{
+	struct link_text *l = data;
+	ssize_t n = readlink(l->path, l->text, sizeof l->text - 1);
+
+	(void)files;
+	l->text[n > 0 ? n : 0] = 0;
+	return n < 0 ? -errno : 0;
+}
+
+struct file_status {
+	char path[64];
+	struct stat s;
+};
+
+static int read_status(void *data, struct gp_inquiry_files *files)
+{
+	struct file_status *f = data;
+
+	(void)files;
+	return stat(f->path, &f->s) ? -errno : 0;
+}
+
+/* As stat(2) of a file in /proc/PID. 0 or -errno. */
+static int stat_process(pid_t pid, const char *name, struct stat *s)
+{
+	struct file_status f;
+	int r;
+
+	snprintf(f.path, sizeof f.path, "/proc/%d/%s", pid, name);
+	r = gp_inquire(pid, read_status, &f, sizeof f, NULL);
+	*s = f.s;
+	return r;
+}
+
+struct file_to_open {
+	char path[64];
+	int flags;
+};
+
+static int open_file(void *data, struct gp_inquiry_files *files)
+{
+	const struct file_to_open *f = data;
+	int fd = open(f->path, f->flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	files->fd[files->n++] = fd;
+	return 0;
+}
+
+int gp_process_open(pid_t pid, const char *name, int flags)
+{
+	struct gp_inquiry_files files = {0};
+	struct file_to_open f = {.flags = flags};
+	int r;
+
+	snprintf(f.path, sizeof f.path, "/proc/%d/%s", pid, name);
+	r = gp_inquire(pid, open_file, &f, sizeof f, &files);
+	return r < 0     ? r
+	       : files.n ? files.fd[0]
+			 : -EMFILE; /* the kernel drops a file without a number */
+}
+
+/* Sets `end` to the ')' behind the name in /proc/PID/stat. It is the last one, because the name may
+ * contain any character. 0 or -errno. `name`: "stat", or that of a thread. */
+static int read_stat(pid_t pid, const char *name, struct file_text *t, const char **end)
+{
+	int r;
+
+	snprintf(t->path, sizeof t->path, "/proc/%d/%s", pid, name);
+	r = gp_inquire(pid, read_text, t, sizeof *t, NULL);
+	if (r < 0)
+		return r;
+	*end = strrchr(t->text, ')');
+	return *end && strlen(*end) > 4 ? 0 : -EIO; /* ") S 4711 ..." */
+}
+
+ssize_t gp_process_read(pid_t pid, const char *name, char *out, size_t size)
+{
+	struct file_text t;
+	int r;
+
+	snprintf(t.path, sizeof t.path, "/proc/%d/%s", pid, name);
+	r = gp_inquire(pid, read_text, &t, sizeof t, NULL);
+	if (r >= 0)
+		snprintf(out, size, "%s", t.text);
+	return r;
 }
 
 char gp_process_state(pid_t pid)
 {
-	char text[1024];
-	const char *p = read_stat(pid, text, sizeof text);
+	struct file_text t;
+	const char *p;
 
-	if (!p)
+	if (read_stat(pid, "stat", &t, &p))
 		return 0;
 	return p[2];
 }
@@ -75,11 +173,22 @@ static uint64_t stat_number(const char *p, int number)
 	return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
+int gp_process_read_start_time(pid_t pid, uint64_t *start_time)
+{
+	struct file_text t;
+	const char *p;
+	int r = read_stat(pid, "stat", &t, &p);
+
+	*start_time = r ? 0 : stat_number(p, 22);
+	return r == -ENOENT ? -ESRCH : r;
+}
+
 uint64_t gp_process_start_time(pid_t pid)
 {
-	char text[1024];
+	uint64_t start_time;
 
-	return stat_number(read_stat(pid, text, sizeof text), 22);
+	gp_process_read_start_time(pid, &start_time);
+	return start_time;
 }
 
 bool gp_process_gone(pid_t pid, uint64_t start_time)
@@ -88,16 +197,17 @@ bool gp_process_gone(pid_t pid, uint64_t start_time)
 
 	if (now)
 		return now != start_time;
-	/* The file could not be read: the process has ended, or no file descriptor is left. */
+	/* The file could not be read: the process has ended or does not answer, or no file
+	 * descriptor is left. */
 	return pid <= 0 || (kill(pid, 0) && errno == ESRCH);
 }
 
 bool gp_process_lives(pid_t pid, uint64_t start_time)
 {
-	char text[1024];
-	const char *p = read_stat(pid, text, sizeof text);
+	struct file_text t;
+	const char *p;
 
-	if (!p)
+	if (read_stat(pid, "stat", &t, &p))
 		return !gp_process_gone(pid, start_time);
 	if (stat_number(p, 22) != start_time)
 		return false;
@@ -109,14 +219,16 @@ bool gp_process_lives(pid_t pid, uint64_t start_time)
 static bool is_dying(pid_t pid, const char *thread)
 {
 	char name[32], text[4096];
+	struct file_text t;
 	const char *p, *line;
 	uint64_t pending = 0;
+	int r;
 
 	snprintf(name, sizeof name, "task/%.11s/stat", thread);
-	if (read_process(pid, name, text, sizeof text) < 0)
+	r = read_stat(pid, name, &t, &p);
+	if (r && r != -ETIMEDOUT)
 		return true;
-	p = strrchr(text, ')');
-	if (p && (p[2] == 'Z' || p[2] == 'X' || stat_number(p, 9) & PF_EXITING))
+	if (!r && (p[2] == 'Z' || p[2] == 'X' || stat_number(p, 9) & PF_EXITING))
 		return true;
 	snprintf(name, sizeof name, "task/%.11s/status", thread);
 	if (read_process(pid, name, text, sizeof text) < 0)
@@ -126,17 +238,9 @@ static bool is_dying(pid_t pid, const char *thread)
 	return pending >> (SIGKILL - 1) & 1;
 }
 
-struct directory_entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t offset;
-	unsigned short size;
-	unsigned char type;
-	char name[];
-};
-
 bool gp_process_can_run(pid_t pid, uint64_t start_time)
 {
-	_Alignas(struct directory_entry) char list[2048];
+	_Alignas(struct gp_directory_entry) char list[2048];
 	bool can = false, empty = true;
 	char path[64];
 	long n;
@@ -148,7 +252,7 @@ bool gp_process_can_run(pid_t pid, uint64_t start_time)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (fd >= 0 && !can && (n = syscall(SYS_getdents64, fd, list, sizeof list)) > 0)
 		for (long at = 0; at < n && !can;) {
-			const struct directory_entry *e = (const void *)(list + at);
+			const struct gp_directory_entry *e = (const void *)(list + at);
 
 			at += e->size;
 			if (!isdigit((unsigned char)e->name[0]))
@@ -168,22 +272,12 @@ uint64_t gp_process_key(uint64_t start_time, pid_t pid)
 	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
 }
 
-pid_t gp_process_parent(pid_t pid)
-{
-	char text[1024];
-
-	return (pid_t)stat_number(read_stat(pid, text, sizeof text), 4);
-}
-
 bool gp_process_is_our_fork(pid_t pid)
 {
 	struct stat ours, its;
-	char path[64];
 
-	if (gp_process_parent(pid) != getpid())
-		return false;
-	snprintf(path, sizeof path, "/proc/%d/exe", pid);
-	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&
+	return gp_process_parent(pid) == getpid() && !stat("/proc/self/exe", &ours) &&
+	       !stat_process(pid, "exe", &its) && ours.st_dev == its.st_dev &&
 	       ours.st_ino == its.st_ino;
 }
 
@@ -192,13 +286,13 @@ bool gp_process_is_our_fork(pid_t pid)
 static bool runs_gpreempt(pid_t pid)
 {
 	static const char *const names[] = {"gpreempt", "gpreemptd", "gpreempt-keeper"};
-	char path[64], exe[PATH_MAX], *name;
-	ssize_t n;
+	struct link_text exe;
+	char *name;
 
-	snprintf(path, sizeof path, "/proc/%d/exe", pid);
-	n = readlink(path, exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	name = strrchr(exe, '/');
+	snprintf(exe.path, sizeof exe.path, "/proc/%d/exe", pid);
+	if (gp_inquire(pid, read_link, &exe, sizeof exe, NULL))
+		return false;
+	name = strrchr(exe.text, '/');
 	if (!name)
 		return false;
 	name[strcspn(name, " ")] = 0; /* " (deleted)": another version was installed */
@@ -274,6 +368,33 @@ static bool status_line(pid_t pid, const char *name, char *out, size_t size)
 	return true;
 }
 
+pid_t gp_process_parent(pid_t pid)
+{
+	char text[32];
+
+	return status_line(pid, "\nPPid", text, sizeof text) ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+int gp_process_find(pid_t pid, uint64_t *start_time, struct gp_error *err)
+{
+	int r = gp_process_read_start_time(pid, start_time);
+
+	if (r == -ETIMEDOUT)
+		return gp_process_silent(err, pid, -ETIMEDOUT);
+	if (r && r != -ESRCH)
+		return gp_fail(err, r, "/proc/%d/stat cannot be read: %s", pid, gp_error_name(r));
+	return r ? gp_fail(err, r, "there is no process %d", pid) : 0;
+}
+
+int gp_process_silent(struct gp_error *err, pid_t pid, int code)
+{
+	return gp_fail(err, code,
+		       "nothing is known about process %d now: it, or another process of its user, "
+		       "does not answer, probably because a file system delays its execve; try "
+		       "again, or end the server of that file system",
+		       pid);
+}
+
 /* The owner of /proc/PID is not used: it is root if the process changed its uid or is not dumpable.
  */
 bool gp_process_uids(pid_t pid, uid_t uid[3])
@@ -303,13 +424,9 @@ bool gp_process_uid(pid_t pid, uid_t *uid)
 bool gp_process_same_pidns(pid_t a, pid_t b)
 {
 	struct stat sa, sb;
-	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", a);
-	if (stat(path, &sa))
-		return false;
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", b);
-	return !stat(path, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+	return !stat_process(a, "ns/pid", &sa) && !stat_process(b, "ns/pid", &sb) &&
+	       sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 static bool have_capability(unsigned bit)
@@ -326,13 +443,11 @@ static bool have_capability(unsigned bit)
 /* No process is outside the first user namespace. */
 static bool may_be_outside_user_namespace(pid_t pid)
 {
-	char path[64];
 	struct stat mine, theirs;
 
 	if (stat("/proc/self/ns/user", &mine) || mine.st_ino == FIRST_USER_NAMESPACE)
 		return false;
-	snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
-	return stat(path, &theirs) || mine.st_ino != theirs.st_ino;
+	return stat_process(pid, "ns/user", &theirs) || mine.st_ino != theirs.st_ino;
 }
 
 #define CAPABILITY_DAC_OVERRIDE    1

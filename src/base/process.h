@@ -10,9 +10,31 @@
 
 #include "base/error.h"
 
+/*
+ * A process in execve can keep the kernel from answering (base/inquiry.h). It is unknown then:
+ * the functions below that return an error return -ETIMEDOUT, and none takes it for ended.
+ */
+
 /* Start time in clock ticks since boot. Together with the pid it identifies a process for ever. 0:
- * the process does not exist, or no file descriptor is left to read /proc. */
+ * the process does not exist or does not answer, or no file descriptor is left to read /proc. */
 uint64_t gp_process_start_time(pid_t pid);
+
+/* The same. 0, -ESRCH: there is no such process, -ETIMEDOUT: it does not answer, or -errno. */
+int gp_process_read_start_time(pid_t pid, uint64_t *start_time);
+
+/* The same, with a sentence. */
+int gp_process_find(pid_t pid, uint64_t *start_time, struct gp_error *err);
+
+/* Writes that the process does not answer, and what to do. Returns `code`: -ETIMEDOUT, or -EAGAIN
+ * in answers to clients, where a timeout means that the driver or the daemon does not answer. */
+int gp_process_silent(struct gp_error *err, pid_t pid, int code);
+
+/* Reads the beginning of /proc/PID/NAME, at most 1023 bytes, and adds a 0. Returns the length, or
+ * -errno. */
+ssize_t gp_process_read(pid_t pid, const char *name, char *out, size_t size);
+
+/* Opens /proc/PID/NAME. Returns a file descriptor or -errno. */
+int gp_process_open(pid_t pid, const char *name, int flags);
 
 /* The state of the main thread as ps shows it: 'T' stopped by a signal, 't' stopped by its tracer,
  * 'Z' ended. 0: not known. A process in a frozen cgroup looks like a sleeping process. */
@@ -82,6 +104,15 @@ char gp_yama_scope(void);
  * The sentence names the obstacle, as far as it can be determined, and the remedy. Returns `code`.
  */
 int gp_process_denied(struct gp_error *err, pid_t pid, int code);
+
+/* For code that must not allocate memory: an entry of getdents64(2). */
+struct gp_directory_entry {
+	uint64_t inode;
+	int64_t offset;
+	unsigned short size;
+	unsigned char type;
+	char name[];
+};
 
 /* Calls `each` for every process until `each` returns a value other than 0, and returns that value.
  * -errno: not every process was listed. */

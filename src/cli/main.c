@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inquiry.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/lib/options.h"
@@ -96,6 +97,7 @@ int main(int argc, char **argv)
 	atexit(gp_cli_check_output);
 	gp_log_set_level(GP_LOG_ERROR); /* verbs print their own messages */
 	gp_undo_survive_truncation();
+	gp_inquiry_use_helpers();
 	if (argc < 2) {
 		print_help(stderr);
 		return GP_EXIT_USAGE;

@@ -54,6 +54,8 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
 	known = gp_process_uids(proc->pid, s->uid);
 	if (gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
+	if (!s->same_pidns && gp_process_read_start_time(proc->pid, &(uint64_t){0}) == -ETIMEDOUT)
+		return gp_process_silent(err, proc->pid, -EAGAIN);
 	if (!known || proc->unwatched)
 		return gp_fail(err, -EAGAIN,
 			       "the owner of process %d cannot be determined now (the daemon may "

@@ -34,7 +34,8 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	if (!r)
 		return;
 	ask_later(proc);
-	gp_log(GP_LOG_WARN, "procinfo.ask-failed", "pid=%d errno=%d", proc->pid, -r);
+	if (r != -ETIMEDOUT) /* process.silent is logged */
+		gp_log(GP_LOG_WARN, "procinfo.ask-failed", "pid=%d errno=%d", proc->pid, -r);
 }
 
 static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)

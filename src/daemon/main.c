@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inquiry.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/journal_log.h"
@@ -100,6 +101,7 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreemptd " GP_VERSION;
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	gp_inquiry_use_helpers();
 	if (env.check) {
 		r = check(&err);
 	} else {

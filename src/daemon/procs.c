@@ -158,7 +158,8 @@ static int open_pidfd(const struct gp_proc *p)
 	start_time = gp_process_start_time(p->pid);
 	if (start_time == p->start_time)
 		return fd;
-	/* A living process has a start time, unless no file descriptor was free to read it. */
+	/* A living process has a start time, unless it does not answer or no file descriptor was
+	 * free to read it. */
 	r = start_time || gp_pidfd_ended(fd) ? -ESRCH : -EAGAIN;
 	close(fd);
 	return r;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/inquiry.h"
 #include "base/journal_stream.h"
 #include "base/log.h"
 #include "build_config.h"
@@ -217,6 +218,7 @@ int main(int argc, char **argv)
 	/* The default sink would block if the reader of the log hangs. */
 	gp_log_set_sink(gp_stderr_is_journal() ? log_with_priority : gp_log_if_possible, NULL);
 	gp_undo_survive_truncation();
+	gp_inquiry_use_helpers();
 	r = gp_undo_open(&file, !env.once, &err);
 	if (r == -ENOENT && env.once)
 		return EXIT_SUCCESS; /* there is no undo file, so there is nothing to undo */

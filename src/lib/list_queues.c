@@ -77,7 +77,7 @@ int gp_lib_find_tasks(struct gpreempt *g, struct gp_task_ref **ref)
 
 	*ref = NULL;
 	/* The pid may have been reused. */
-	if (gp_process_start_time(g->pid) != g->start_time)
+	if (gp_process_gone(g->pid, g->start_time))
 		return gp_fail(&g->err, -ESRCH, "process %d has ended", g->pid);
 	*ref = calloc(GP_LIB_REFS_MAX, sizeof **ref);
 	if (!*ref)

@@ -212,9 +212,10 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 	g->owner = getpid();
 	g->pid = pid;
 	g->flags = flags;
-	g->start_time = pid > 0 ? gp_process_start_time(pid) : 0;
-	r = g->start_time ? join_machine(g, err)
-			  : gp_fail(err, -ESRCH, "there is no process %d", pid);
+	r = pid > 0 ? gp_process_find(pid, &g->start_time, err)
+		    : gp_fail(err, -ESRCH, "there is no process %d", pid);
+	if (!r)
+		r = join_machine(g, err);
 	if (r) {
 		free(g);
 		return r;

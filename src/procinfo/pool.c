@@ -386,6 +386,9 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 
 	if (p->questions >= p->limits.questions)
 		return -EAGAIN;
+	/* A reader would wait for it, and the others' questions for the reader. */
+	if (gp_process_read_start_time(pid, &(uint64_t){0}) == -ETIMEDOUT)
+		return -ETIMEDOUT;
 	q = calloc(1, sizeof *q);
 	if (!q)
 		return -ENOMEM;

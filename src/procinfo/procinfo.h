@@ -97,8 +97,8 @@ void gp_procinfo_free(struct gp_procinfo_pool *pool);
 
 /*
  * Asks about the process `pid` that started at `start_time`. `want` is a set of GP_PROCINFO_*; the
- * answer may contain more. 0, -ENOMEM, or -EAGAIN: too many open questions, or no child process can
- * be started.
+ * answer may contain more. 0, -ENOMEM, -ETIMEDOUT: the process does not answer (base/inquiry.h), or
+ * -EAGAIN: too many open questions, or no child process can be started.
  */
 int gp_procinfo_ask(struct gp_procinfo_pool *pool, pid_t pid, uint64_t start_time, uint32_t want,
 		    uint64_t token);

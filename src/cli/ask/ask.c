@@ -30,13 +30,15 @@ int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
 		 struct json_object *params, struct json_object **result, struct gp_error *err)
 {
 	struct json_object *target = json_object_new_object();
-	uint64_t start_time = gp_process_start_time(pid);
+	uint64_t start_time;
+	int r = gp_process_read_start_time(pid, &start_time);
 
 	params = params ? params : json_object_new_object();
 	json_object_object_add(params, "target", target);
-	if (!start_time) {
+	if (r) {
 		json_object_put(params);
-		return gp_fail(err, -ESRCH, "there is no process %d", pid);
+		return r == -ETIMEDOUT ? gp_process_silent(err, pid, -EAGAIN)
+				       : gp_fail(err, -ESRCH, "there is no process %d", pid);
 	}
 	if (pid == getpid()) { /* works from every pid namespace */
 		json_object_object_add(target, "self", json_object_new_boolean(true));

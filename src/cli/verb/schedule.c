@@ -536,7 +536,7 @@ static int keep_devices(struct scheduled *list, const struct gp_devices *devices
 static bool any_left(void)
 {
 	for (unsigned i = 0; i < env.nnamed; i++)
-		if (gp_process_start_time(env.named[i].pid) == env.named[i].start_time)
+		if (!gp_process_gone(env.named[i].pid, env.named[i].start_time))
 			return true;
 	return false;
 }

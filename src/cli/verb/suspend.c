@@ -336,7 +336,7 @@ static int hold_all(struct gp_client *client, struct held *h, struct gp_error *e
 
 static bool has_ended(const struct held *h, unsigned i)
 {
-	return gp_process_start_time(env.targets.pid[i]) != h->start_time[i];
+	return gp_process_gone(env.targets.pid[i], h->start_time[i]);
 }
 
 /* Ends the lease. Without one, ends all holds of the process. */

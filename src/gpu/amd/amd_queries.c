@@ -61,11 +61,11 @@ static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_ti
 
 int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
-	uint64_t start_time = gp_process_start_time(pid);
-	int r;
+	uint64_t start_time;
+	int r = gp_process_find(pid, &start_time, err);
 
-	if (!start_time)
-		return gp_fail(err, -ESRCH, "there is no process %d", pid);
+	if (r)
+		return r;
 	r = gp_amd_sysfs_queues(pid, NULL, 0);
 	if (r == -ESRCH)
 		return gp_amd_not_a_user(pid, -ENODEV, err);
@@ -172,12 +172,12 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 		 struct gp_error *err)
 {
 	struct gp_amd_gpu *d = of(gpu);
-	uint64_t start_time = gp_process_start_time(pid), key;
+	uint64_t start_time, key;
 	bool held, known = false;
-	int r;
+	int r = gp_process_find(pid, &start_time, err);
 
-	if (!start_time)
-		return gp_fail(err, -ESRCH, "there is no process %d", pid);
+	if (r)
+		return r;
 	if (!has_queue(pid, d->node.gpu_id, queue))
 		return gp_fail(err, -ENOENT,
 			       "process %d has no compute queue %u on this GPU; gpreempt queues %d "

@@ -196,8 +196,11 @@ static int look_as_tracer(pid_t pid)
 /* Whether the process has a session that stays: 1 or 0; or -errno: not known. */
 static int look(pid_t pid, uint64_t start_time)
 {
-	int r = look_as_tracer(pid);
+	int r = gp_process_read_start_time(pid, &(uint64_t){0});
 
+	if (r == -ETIMEDOUT) /* a tracer would wait, too */
+		return r;
+	r = look_as_tracer(pid);
 	if (gp_process_gone(pid, start_time))
 		return 0;
 	if (r >= 0)
@@ -276,6 +279,8 @@ static int fail_unknown(pid_t pid, int code, struct gp_error *err)
 			       pid, tracer, gp_process_name(tracer, name, sizeof name));
 	if (code == -EPERM || code == -EACCES)
 		return gp_process_denied(err, pid, code);
+	if (code == -ETIMEDOUT)
+		return gp_process_silent(err, pid, code);
 	return gp_fail(err, code,
 		       "it is not known whether process %d is held: the driver does not say "
 		       "whether it has a debug session (%s)",

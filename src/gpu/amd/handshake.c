@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "gpu/amd/kfd_abi.h"
 
 #define CHECK_US   1000 /* between two checks of the threads */
@@ -33,7 +34,7 @@ static enum handshake read_call(const char *text)
 static enum handshake check_threads(pid_t pid)
 {
 	enum handshake found = HANDSHAKE_NO;
-	char path[320], text[128];
+	char path[32], text[128];
 	struct dirent *entry;
 	DIR *dir;
 
@@ -41,16 +42,11 @@ static enum handshake check_threads(pid_t pid)
 	dir = opendir(path);
 	while (dir && found != HANDSHAKE_YES && (entry = readdir(dir))) {
 		enum handshake this = HANDSHAKE_NO;
-		FILE *f;
 
-		snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
-		f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fgets(text, sizeof text, f))
+		snprintf(path, sizeof path, "task/%.11s/syscall", entry->d_name);
+		if (gp_process_read(pid, path, text, sizeof text) > 0)
 			this = read_call(text);
 		found = this > found ? this : found;
-		fclose(f);
 	}
 	if (dir)
 		closedir(dir);

@@ -69,8 +69,12 @@ static int explain(const struct gp_amd_session *s, int code, struct gp_error *er
 
 int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 {
-	int r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
+	int r;
 
+	/* The link to a process in execve would wait for the end of the call. */
+	if (gp_process_read_start_time(s->pid, &(uint64_t){0}) == -ETIMEDOUT)
+		return gp_process_silent(err, s->pid, -ETIMEDOUT);
+	r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
 	/* A link whose unlink is not complete is used again; its interrupt is ignored. */
 	if (r && gp_amd_tracer_of(s->pid) != gettid())
 		return explain(s, r, err);

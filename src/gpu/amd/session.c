@@ -630,10 +630,10 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 
 	*s = (struct gp_amd_session){.kfd = kfd, .pid = pid, .pidfd = -1, .event_fd = -1};
 	s->pidfd = gp_pidfd_open(pid);
-	s->start_time = gp_process_start_time(pid);
-	if (s->pidfd < 0 || !s->start_time)
+	r = gp_process_find(pid, &s->start_time, err);
+	if (!r && s->pidfd < 0)
 		r = gp_fail(err, -ESRCH, "there is no process %d", pid);
-	else
+	if (!r)
 		r = link_to(s, err);
 	if (!r)
 		r = enable(s, rule, err);

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "gpu/nvidia/rm.h"
 
 #define MOUNT_LINES_MAX 1024 /* of mountinfo; a user can make 100,000 mounts */
@@ -117,19 +118,13 @@ bool gp_nv_has_control_name(const char *link_text)
 	return length >= tail && !strcmp(link_text + length - tail, name);
 }
 
-int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
+int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int fd)
 {
-	char process[16], path[64];
-	int fd, id, is = 0;
-	bool listed;
+	int id = mount_id("self", fd), is = 0;
+	bool listed = id >= 0 && is_listed(mounts, id);
+	char process[16];
 
 	snprintf(process, sizeof process, "%d", pid);
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno; /* closed meanwhile */
-	id = mount_id("self", fd);
-	listed = id >= 0 && is_listed(mounts, id);
 	if (id < 0) {
 		is = id;
 	} else if (!listed && mounts->refused < GP_NV_MOUNTS_MAX) {
@@ -147,19 +142,70 @@ int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file)
 	return is > 0 ? listed : is;
 }
 
-int gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
+/* 1, 0 or -errno. */
+static int is_on_mounts(const struct gp_nv_mounts *mounts, int fd)
+{
+	int id = mount_id("self", fd);
+
+	return id < 0 ? id : is_listed(mounts, id);
+}
+
+/* The same for a file of another process. */
+static int is_file_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file)
 {
 	char path[64];
-	int fd, id;
+	int fd, is;
 
 	/* Not the fdinfo of the file itself: that of an epoll file can have a million lines. */
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	id = mount_id("self", fd);
+	is = is_on_mounts(mounts, fd);
 	close(fd);
-	return id < 0 ? id : is_listed(mounts, id);
+	return is;
+}
+
+/*
+ * Between the check and the duplication the process can replace the file by one whose close() waits
+ * for ever. Such a duplicate stays open.
+ */
+static int duplicate(struct gp_nv_duplicates *d, int pidfd, int file)
+{
+	int is = is_file_on_mounts(&d->mounts, d->pid, file), fd;
+
+	if (is <= 0)
+		return is ? is : -EBADF;
+	fd = gp_pidfd_getfd(pidfd, file);
+	if (fd < 0)
+		return fd;
+	is = is_on_mounts(&d->mounts, fd);
+	if (!is) {
+		d->replaced = true;
+		return -EPERM;
+	}
+	if (is > 0 && gp_rm_is_control_fd(fd))
+		return fd;
+	close(fd); /* it was a control file an instant ago */
+	return is < 0 ? is : -EBADF;
+}
+
+int gp_nv_duplicate(void *data, struct gp_inquiry_files *files)
+{
+	struct gp_nv_duplicates *d = data;
+	int pidfd = gp_pidfd_open(d->pid);
+
+	if (pidfd < 0)
+		return pidfd;
+	for (unsigned i = 0; i < d->n; i++) {
+		int fd = d->replaced ? -EPERM : duplicate(d, pidfd, d->file[i]);
+
+		d->error[i] = fd < 0 ? fd : 0;
+		if (fd >= 0)
+			files->fd[files->n++] = fd;
+	}
+	close(pidfd);
+	return 0;
 }
 
 void gp_nv_mounts_close(struct gp_nv_mounts *mounts)

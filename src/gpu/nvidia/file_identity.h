@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define GP_NV_MOUNTS_MAX 4 /* mounts with control files, of one process */
+#include "base/inquiry.h"
+
+#define GP_NV_FILES_MAX  32 /* control files of one process */
+#define GP_NV_MOUNTS_MAX 4  /* mounts with control files, of one process */
 
 /* Mounts whose files can be examined without waiting. Each is kept by a descriptor (O_PATH, which
  * opens no driver file), because the kernel reuses the id of a mount that is gone. */
@@ -32,12 +35,22 @@ void gp_nv_mounts_close(struct gp_nv_mounts *mounts);
  * with the same name in every container, whatever directory the device is mounted in. */
 bool gp_nv_has_control_name(const char *link_text);
 
-/* Whether descriptor `file` of a process is the control file: 1, 0, or -errno: not known. Adds its
- * mount to `mounts`. */
-int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int file);
+/* Whether `fd`, a file of a process opened with O_PATH, is the control file: 1, 0, or -errno: not
+ * known. Closes `fd`, or adds it to `mounts` for its mount. */
+int gp_nv_is_control_file(struct gp_nv_mounts *mounts, pid_t pid, int fd);
 
-/* Whether descriptor `file` of a process is on one of the mounts: 1, 0, or -errno: not known. The
- * process can replace it. */
-int gp_nv_is_on_mounts(const struct gp_nv_mounts *mounts, pid_t pid, int file);
+/* For gp_nv_duplicate. */
+struct gp_nv_duplicates {
+	pid_t pid;
+	struct gp_nv_mounts mounts; /* on which the files must be */
+	unsigned n;
+	int file[GP_NV_FILES_MAX];  /* numbers in the process */
+	int error[GP_NV_FILES_MAX]; /* out: 0: the next duplicate is of this file, or -errno */
+	bool replaced;              /* out: the process put a file of another mount in its place */
+};
+
+/* An inquiry (base/inquiry.h): duplicates the control files of a process. After that the caller
+ * checks that the process has not ended: its pid was not reused then. */
+int gp_nv_duplicate(void *data, struct gp_inquiry_files *files);
 
 #endif

@@ -37,7 +37,9 @@ static void note_error(struct gp_nv_gpu *d, pid_t pid, int error)
 {
 	bool lives = error && (!kill(pid, 0) || errno != ESRCH);
 
-	if (lives && !is_final(error) && !d->sweep_error)
+	/* A process that does not answer is in execve, without a thread that could use the GPU. The
+	 * sweep counts as complete without it: its owner decides how long that lasts. */
+	if (lives && !is_final(error) && error != -ETIMEDOUT && !d->sweep_error)
 		d->sweep_error = error;
 }
 
@@ -60,9 +62,9 @@ static bool examine_pid(struct gp_nv_gpu *d, pid_t pid, uint64_t until_ns)
 	uint64_t files = open_files(pid);
 	int r = 0;
 
-	if (!l->dir && !is_of_interest(d, pid, files))
+	if (!l->under_way && !is_of_interest(d, pid, files))
 		return true;
-	if (!l->dir)
+	if (!l->under_way)
 		r = gp_nv_listing_begin(l, pid);
 	if (!r && gp_nv_listing_step(l, until_ns))
 		return false;

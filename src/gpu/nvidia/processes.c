@@ -368,7 +368,7 @@ static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 
 void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t until_ns)
 {
-	if (p->target.listing.dir) {
+	if (p->target.listing.under_way) {
 		list_on(p, GP_NEVER);
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	}
@@ -465,7 +465,7 @@ bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 				gp_nv_refresh(d, p, now_ns);
 			return true;
 		}
-		if (p->target.listing.dir) {
+		if (p->target.listing.under_way) {
 			list_on(p, now_ns + LISTING_STEP_NS);
 			return true;
 		}
@@ -486,7 +486,7 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
 
-		if (p->target.listing.dir)
+		if (p->target.listing.under_way)
 			return 0;
 		if (!p->leader && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;

@@ -12,7 +12,6 @@
 #ifndef GP_GPU_NVIDIA_TARGET_H
 #define GP_GPU_NVIDIA_TARGET_H
 
-#include <dirent.h>
 #include <sys/types.h>
 
 #include "gpu/gpu.h"
@@ -22,7 +21,6 @@
 #define GP_NV_SLICE_DEFAULT_US 2048 /* CUDA's default, measured on an H200 */
 #define GP_NV_SEARCH_QUICK     4096 /* client indices: 4096 programs started since */
 
-#define GP_NV_FILES_MAX        32
 #define GP_NV_CHANNELS_MAX     128 /* hardware limit for one group */
 
 /* An RM object: a device, subdevice, group, channel or compute object. */
@@ -81,9 +79,10 @@ struct gp_nv_group {
  * All zero: none is under way. */
 struct gp_nv_listing {
 	pid_t pid;
-	DIR *dir;     /* NULL: the listing has ended */
-	int error;    /* -errno: not every file could be examined; 0 at the end: complete */
-	bool started; /* the directory has an entry */
+	bool under_way;
+	int64_t position; /* of the next part in the directory */
+	int error;        /* -errno: not every file could be examined; 0 at the end: complete */
+	bool started;     /* the directory has an entry */
 	unsigned n;
 	int file[GP_NV_FILES_MAX];
 	bool uses_cuda;
@@ -137,8 +136,8 @@ int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_nv_listing *l
 		      struct gp_error *err);
 void gp_nv_target_close(struct gp_nv_target *t);
 
-/* Lists the control files again, until the given time; t->listing.dir is NULL when the list is
- * complete. true: the list changed. */
+/* Lists the control files again, until the given time; t->listing.under_way is false when the
+ * list is complete. true: the list changed. */
 bool gp_nv_target_refresh_files(struct gp_nv_target *t, uint64_t until_ns);
 
 /* Duplicates the control files. 0, or -errno if none could be duplicated; -ESRCH: the process has

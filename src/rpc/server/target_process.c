@@ -31,11 +31,12 @@ static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *o
 			       "%d is a thread, not a process; use the pid of its process", pid);
 	if (fd < 0)
 		return gp_fail(err, fd, "cannot open process %d: %s", pid, gp_error_name(fd));
-	*out = (struct gp_target){
-		.pid = pid, .start_time = gp_process_start_time(pid), .pidfd = fd};
+	*out = (struct gp_target){.pid = pid, .pidfd = fd};
 	r = gp_rpc_fd_give(call, fd);
 	if (r)
 		return gp_fail(err, r, "too many targets in one request; send several requests");
+	if (gp_process_read_start_time(pid, &out->start_time) == -ETIMEDOUT)
+		return gp_process_silent(err, pid, -EAGAIN);
 	if (!out->start_time || gp_pidfd_ended(fd))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	return 0;
@@ -62,7 +63,6 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
  */
 static int translate(const struct gp_rpc_peer *peer, pid_t *pid, struct gp_error *err)
 {
-	char path[64];
 	int fd, n = -1;
 
 	if (peer->pidfd < 0)
@@ -70,14 +70,15 @@ static int translate(const struct gp_rpc_peer *peer, pid_t *pid, struct gp_error
 			       "the process that connected cannot be identified, and a pid of "
 			       "another pid namespace means another process here; run gpreempt in "
 			       "the daemon's pid namespace");
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", peer->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = gp_process_open(peer->pid, "ns/pid", O_RDONLY);
 	if (fd >= 0) {
 		n = ioctl(fd, NS_GET_PID_FROM_PIDNS, *pid);
 		if (n <= 0)
 			n = errno == ESRCH ? -ESRCH : -ENOTTY;
 		close(fd);
 	}
+	if (fd == -ETIMEDOUT)
+		return gp_process_silent(err, peer->pid, -EAGAIN);
 	if (fd < 0 || gp_pidfd_ended(peer->pidfd))
 		return gp_fail(err, -ESRCH, "the process that connected has ended");
 	if (n == -ESRCH)
