@@ -169,9 +169,41 @@ static void publish(struct gp_device_thread *dt, uint64_t now_ns)
 	dt->publish = false;
 }
 
+static void end_user_hold(struct gp_device_thread *dt, uint64_t now_ns,
+			  const struct gp_task_stats *t)
+{
+	struct gp_device_event device_event = {
+		.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns, .task = t->id},
+		.resumed = true};
+
+	gp_engine_user_release(dt->engine, t->id);
+	dt->dropped += !gp_ring_put(&dt->device_event, &device_event);
+	dt->wake_control = true;
+}
+
+static bool is_same_gang(const struct gp_task_stats *a, const struct gp_task_stats *b)
+{
+	return a->id == b->id || (a->attr.gang && a->attr.gang == b->attr.gang &&
+				  a->attr.class != GP_UNMANAGED && b->attr.class != GP_UNMANAGED);
+}
+
+/* The holds of other members would hold the task again. Only an administrator can write into the
+ * undo file, and may release all of them. */
+static void end_user_holds_of_gang(struct gp_device_thread *dt, uint64_t now_ns,
+				   const struct gp_task_stats *asked)
+{
+	for (unsigned i = 0; i < gp_engine_tasks(dt->engine); i++) {
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(dt->engine, i, &t);
+		if (is_same_gang(&t, asked))
+			end_user_hold(dt, now_ns, &t);
+	}
+}
+
 /*
  * Another process undid changes of this daemon. If it was the keeper, the wanted state still
- * applies. If a user asked for the release (gpreempt resume), that ends a hold by a user.
+ * applies. If a user asked for the release (gpreempt resume), that ends the holds by users.
  */
 static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 {
@@ -181,19 +213,13 @@ static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 		return;
 	dt->epoch = now;
 	for (unsigned i = 0; i < gp_engine_tasks(dt->engine); i++) {
-		struct gp_device_event device_event = {
-			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
 		struct gp_undo_entry e;
 		struct gp_task_stats t;
 
 		gp_engine_task_stats(dt->engine, i, &t);
-		if (!(t.held_by & GP_HELD_BY_USER) ||
-		    !gp_records_find(dt->undo, t.pid, t.start_time, &e) || !e.release_asked)
-			continue;
-		gp_engine_user_release(dt->engine, t.id);
-		device_event.event.task = t.id;
-		dt->dropped += !gp_ring_put(&dt->device_event, &device_event);
-		dt->wake_control = true;
+		if ((t.held_by & GP_HELD_BY_USER) &&
+		    gp_records_find(dt->undo, t.pid, t.start_time, &e) && e.release_asked)
+			end_user_holds_of_gang(dt, now_ns, &t);
 	}
 }
 

@@ -260,7 +260,8 @@ int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t 
 /*
  * -ESRCH: no such task; -ENOTSUP: the device cannot hold; -ENOSPC: it cannot hold this many tasks.
  * The change takes effect at the next step, which is requested at once. gp_engine_user_hold holds
- * the whole gang of the task.
+ * the whole gang of the task. gp_engine_user_release ends the hold of this task only: holds of
+ * other members stay, because other users may have made them, and they keep the whole gang held.
  */
 int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr);
 int gp_engine_user_hold(struct gp_engine *e, uint64_t task);

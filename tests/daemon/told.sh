@@ -51,7 +51,7 @@ for pid in "$large" "$small"; do
 	"$GPREEMPT" suspend "$pid" >/dev/null || fail "suspend $pid"
 done
 try "$GPREEMPT" resume "$large"
-exits 1 'gpreempt: *it stays held, because another process of its gang is held; release that one, too' 'resume of one of a gang'
+exits 1 "gpreempt: process $large stays held, because process $small (small) of its gang is held; release that one, too" 'resume of one of a gang'
 [[ $out == '' ]] || fail "resume of one of a gang: $out"
 [[ $(task "$large" .state) == '"suspended"' ]] || fail 'released: this tests nothing'
 try "$GPREEMPT" suspend "$large" --for 20ms
