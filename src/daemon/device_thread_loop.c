@@ -52,6 +52,14 @@ static bool release_asked(void *arg, int slot)
 	return own_record(arg, slot, &e) && e.release_asked;
 }
 
+static uint64_t undone_ns(void *arg, int slot)
+{
+	const struct gp_device_thread *dt = arg;
+	struct gp_undo_entry e;
+
+	return own_record(dt, slot, &e) ? gp_undo_undone_ns(dt->undo, (unsigned)slot) : 0;
+}
+
 static void drop_record(void *arg, int slot)
 {
 	struct gp_device_thread *dt = arg;
@@ -141,6 +149,7 @@ int gp_device_thread_make_engine(struct gp_device_thread *dt, struct gp_error *e
 		.classify = classify,
 		.before_change = before_change,
 		.release_asked = release_asked,
+		.undone_ns = undone_ns,
 		.drop_record = drop_record,
 		.epoch = epoch,
 		.on_event = on_event,

@@ -314,6 +314,7 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
+	t->undone_told &= !a->in_flight;
 	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
 	if (a->in_flight && kind == GP_ACT_HOLD) {
 		t->held &= !t->hold_again; /* not trusted; the next observation shows the state */

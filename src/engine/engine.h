@@ -65,6 +65,10 @@ struct gp_engine_config {
 	 * Called after a new epoch. NULL: never. */
 	bool (*release_asked)(void *arg, int record);
 
+	/* When another process last undid the changes that the record describes; 0: never. Called
+	 * after a new epoch. NULL: it is not known. */
+	uint64_t (*undone_ns)(void *arg, int record);
+
 	/* Drops an undo record. Called when an unmanaged task, or a task whose release was asked
 	 * for, is in its original state, and when a child that inherited the queues has a record of
 	 * its own. NULL only without release_asked. */

@@ -522,15 +522,18 @@ static void wait_for_owners(const struct gp_undo_file *file, const struct asked 
  * The owner lives and does not release the task: takes the task from it. The record stays, because
  * the owner may continue in the middle of a hold. It then finds that the release was asked for.
  */
-static void take(const struct gp_undo_file *file, struct asked *a, struct outcome *o)
+static void take(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 {
 	enum gp_owner_state state = gp_record_owner_state(file, a->slot, &a->entry);
 	struct gp_undo_entry e = gp_record_to_take(&a->entry);
 	struct gp_error err = {0}, all = {0};
+	uint64_t began_ns = gp_monotonic_ns();
 	pid_t pid = e.undo.pid;
 	char name[32];
 	int r = undo(&e, &err);
 
+	if (!r)
+		gp_undo_note_undone(file, a->slot, began_ns);
 	a->owner.state = state == GP_OWNER_RUNS ? GP_OWNER_DEAF : state;
 	if (r == -ESRCH) {
 		o->stale++;
