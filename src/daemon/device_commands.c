@@ -150,9 +150,10 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 		       "one, too");
 		return true;
 	}
-	/* A released task may stay held by the policy or a later hold. Otherwise nothing of this
-	 * daemon may stop it any more. */
-	if (w->held ? t.held && t.settled : t.held_by || (!t.held && t.settled)) {
+	/* A released task may stay held by the policy, a later hold or another program. Otherwise
+	 * nothing may stop it any more. */
+	if (w->held ? t.held && t.settled
+		    : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
 		answer(dt, w->token, 0, "");
 		return true;
 	}

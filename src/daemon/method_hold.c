@@ -38,6 +38,17 @@ static struct gp_eviction find_eviction(const struct gp_control *c, const struct
 	return found;
 }
 
+static bool is_held_elsewhere(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		if (t && t->held_elsewhere)
+			return true;
+	}
+	return false;
+}
+
 /* The process of which a user's hold keeps the gang of `proc` held; NULL: none is known. */
 static const struct gp_proc *find_held_member(const struct gp_control *c,
 					      const struct gp_proc *proc)
@@ -65,7 +76,9 @@ static void fail_for_gang(struct gp_gather *g)
 
 static void finish(struct gp_gather *g)
 {
-	struct gp_eviction evicted;
+	const struct gp_proc *proc =
+		gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	struct gp_eviction evicted = find_eviction(g->control, proc);
 	struct json_object *result;
 
 	if (g->status == -EBUSY) {
@@ -80,8 +93,8 @@ static void finish(struct gp_gather *g)
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	if (g->lease)
 		json_object_object_add(result, "lease", json_object_new_uint64(g->lease));
-	evicted =
-		find_eviction(g->control, gp_procs_find(&g->control->procs, g->pid, g->start_time));
+	if (is_held_elsewhere(g->control, proc))
+		json_object_object_add(result, "held_by_other", json_object_new_boolean(true));
 	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
 }

@@ -160,12 +160,17 @@ static bool differs_in_slice(const struct gp_engine *e, unsigned i)
 	       (e->gpu->info.caps & GP_CAP_SLICE);
 }
 
+bool gp_is_left_alone(const struct gp_engine *e, unsigned i)
+{
+	return e->task[i].attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE ||
+	       e->task[i].unrecorded;
+}
+
 /* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. */
 static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
-	bool left_alone =
-		t->attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE || t->unrecorded;
+	bool left_alone = gp_is_left_alone(e, i);
 
 	return !t->hold.in_flight &&
 	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t)) &&

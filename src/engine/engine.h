@@ -195,6 +195,9 @@ struct gp_task_stats {
 	/* No hold or release is under way, unsure or unproven. If the task is not held, this engine
 	 * has no hold on it. If the task is held and a user wants that, this engine holds it. */
 	bool settled;
+	/* Another program holds it, and neither this engine nor a user of it wants that or will end
+	 * it. False if that is not visible. */
+	bool held_elsewhere;
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */

@@ -346,6 +346,9 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
 			   (t->held ? t->our_hold || !(t->user_hold || t->gang_user_hold)
 				    : !t->our_hold),
+		.held_elsewhere = t->held && !t->our_hold && !t->unsure && !t->hold.in_flight &&
+				  !t->policy_hold && !t->gang_user_hold &&
+				  gp_is_left_alone(e, index),
 		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,
