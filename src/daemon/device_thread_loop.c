@@ -241,6 +241,7 @@ static void tick(struct gp_device_thread *dt)
 	gp_device_thread_execute(dt, now_ns);
 	next_ns = gp_engine_step(dt->engine, now_ns);
 	gp_device_thread_answer_waiting(dt, now_ns);
+	atomic_store_explicit(&dt->gone, gp_gpu_is_gone(dt->gpu), memory_order_relaxed);
 	publish(dt, now_ns);
 	gp_device_thread_give_answers(dt);
 	if (dt->dropped) { /* only after a snapshot that shows what the events were about */

@@ -76,8 +76,7 @@ static void fail_for_gang(struct gp_gather *g)
 
 static void finish(struct gp_gather *g)
 {
-	const struct gp_proc *proc =
-		gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
 	struct gp_eviction evicted = find_eviction(g->control, proc);
 	struct json_object *result;
 

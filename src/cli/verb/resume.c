@@ -59,7 +59,7 @@ struct outcome {
 	bool *held_by_other;       /* likewise: a program that the daemon does not know holds it */
 	struct json_object *tasks; /* of the daemon that answered; NULL: none */
 	unsigned n, capacity;
-	pid_t *done; /* processes that are reported */
+	pid_t *done;         /* processes that are reported */
 	struct freed *freed; /* released without a record, and not reported yet */
 };
 
