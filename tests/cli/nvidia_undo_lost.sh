@@ -40,6 +40,7 @@ done
 
 # A truncated file has no records: that is not a release by another process.
 in_background bench "$GPREEMPT" bench "$one" -n 100000
+# shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $(records) == 1 ]]' || fail "bench holds nothing: $(<"$work/bench")"
 truncate -s 0 "$GPREEMPT_UNDO"
 wait "$JOB"

@@ -31,6 +31,7 @@ goes_on "$LOAD" || fail 'it does not go on'
 try "$GPREEMPT" ps
 [[ $out != *', gone'* ]] || fail "ps: $out"
 kill_job "$GPU"
+# shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $(grep -c device.gone "$work/daemon") == 2 ]]' || fail 'the second end is not said'
 end_daemon
 finish
