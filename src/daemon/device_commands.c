@@ -13,6 +13,7 @@
 #define HOLD_LIMIT_NS (9 * GP_NS_PER_S)
 #define HOLD_FAILURES \
 	8 /* or has this many failures (about 250 ms), if the back end gives a reason */
+#define GANG_NS             (50 * GP_NS_PER_MS) /* for the same call to release the rest of the gang, too */
 #define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
 
 /* The answer is kept until a snapshot shows the change, because the client may read it next. */
@@ -142,14 +143,17 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 		return true;
 	}
 	if (!w->held && t.held_for_gang) {
+		if (now_ns - w->since_ns < GANG_NS)
+			return false;
 		answer(dt, w->token, -EBUSY,
 		       "it stays held, because another process of its gang is held; release that "
 		       "one, too");
 		return true;
 	}
-	/* A released task may stay held by the policy or a later hold. Otherwise nothing of this
-	 * daemon may stop it any more. */
-	if (w->held ? t.held && t.settled : t.held_by || (!t.held && t.settled)) {
+	/* A released task may stay held by the policy, a later hold or another program. Otherwise
+	 * nothing may stop it any more. */
+	if (w->held ? t.held && t.settled
+		    : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
 		answer(dt, w->token, 0, "");
 		return true;
 	}

@@ -127,6 +127,11 @@ uint32_t gp_device_thread_caps(const struct gp_device_thread *dt)
 	return dt->gpu->info.caps | GP_CAP_REQUEST_MARKS;
 }
 
+bool gp_device_thread_is_gone(const struct gp_device_thread *dt)
+{
+	return atomic_load_explicit(&dt->gone, memory_order_relaxed);
+}
+
 uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *dt, uint64_t now_ns)
 {
 	uint64_t due_ns = atomic_load_explicit(&dt->due_ns, memory_order_relaxed);

@@ -115,4 +115,7 @@ bool gp_device_thread_has_ticked(struct gp_device_thread *dt);
  * work, in ns; 0: not at all. */
 uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *dt, uint64_t now_ns);
 
+/* Whether the device has gone. The thread goes on, and uses it again when it is back. */
+bool gp_device_thread_is_gone(const struct gp_device_thread *dt);
+
 #endif

@@ -52,6 +52,14 @@ static bool release_asked(void *arg, int slot)
 	return own_record(arg, slot, &e) && e.release_asked;
 }
 
+static uint64_t undone_ns(void *arg, int slot)
+{
+	const struct gp_device_thread *dt = arg;
+	struct gp_undo_entry e;
+
+	return own_record(dt, slot, &e) ? gp_undo_undone_ns(dt->undo, (unsigned)slot) : 0;
+}
+
 static void drop_record(void *arg, int slot)
 {
 	struct gp_device_thread *dt = arg;
@@ -141,6 +149,7 @@ int gp_device_thread_make_engine(struct gp_device_thread *dt, struct gp_error *e
 		.classify = classify,
 		.before_change = before_change,
 		.release_asked = release_asked,
+		.undone_ns = undone_ns,
 		.drop_record = drop_record,
 		.epoch = epoch,
 		.on_event = on_event,
@@ -169,9 +178,41 @@ static void publish(struct gp_device_thread *dt, uint64_t now_ns)
 	dt->publish = false;
 }
 
+static void end_user_hold(struct gp_device_thread *dt, uint64_t now_ns,
+			  const struct gp_task_stats *t)
+{
+	struct gp_device_event device_event = {
+		.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns, .task = t->id},
+		.resumed = true};
+
+	gp_engine_user_release(dt->engine, t->id);
+	dt->dropped += !gp_ring_put(&dt->device_event, &device_event);
+	dt->wake_control = true;
+}
+
+static bool is_same_gang(const struct gp_task_stats *a, const struct gp_task_stats *b)
+{
+	return a->id == b->id || (a->attr.gang && a->attr.gang == b->attr.gang &&
+				  a->attr.class != GP_UNMANAGED && b->attr.class != GP_UNMANAGED);
+}
+
+/* The holds of other members would hold the task again. Only an administrator can write into the
+ * undo file, and may release all of them. */
+static void end_user_holds_of_gang(struct gp_device_thread *dt, uint64_t now_ns,
+				   const struct gp_task_stats *asked)
+{
+	for (unsigned i = 0; i < gp_engine_tasks(dt->engine); i++) {
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(dt->engine, i, &t);
+		if (is_same_gang(&t, asked))
+			end_user_hold(dt, now_ns, &t);
+	}
+}
+
 /*
  * Another process undid changes of this daemon. If it was the keeper, the wanted state still
- * applies. If a user asked for the release (gpreempt resume), that ends a hold by a user.
+ * applies. If a user asked for the release (gpreempt resume), that ends the holds by users.
  */
 static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 {
@@ -181,19 +222,13 @@ static void notice_outside_resume(struct gp_device_thread *dt, uint64_t now_ns)
 		return;
 	dt->epoch = now;
 	for (unsigned i = 0; i < gp_engine_tasks(dt->engine); i++) {
-		struct gp_device_event device_event = {
-			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
 		struct gp_undo_entry e;
 		struct gp_task_stats t;
 
 		gp_engine_task_stats(dt->engine, i, &t);
-		if (!(t.held_by & GP_HELD_BY_USER) ||
-		    !gp_records_find(dt->undo, t.pid, t.start_time, &e) || !e.release_asked)
-			continue;
-		gp_engine_user_release(dt->engine, t.id);
-		device_event.event.task = t.id;
-		dt->dropped += !gp_ring_put(&dt->device_event, &device_event);
-		dt->wake_control = true;
+		if ((t.held_by & GP_HELD_BY_USER) &&
+		    gp_records_find(dt->undo, t.pid, t.start_time, &e) && e.release_asked)
+			end_user_holds_of_gang(dt, now_ns, &t);
 	}
 }
 
@@ -206,6 +241,7 @@ static void tick(struct gp_device_thread *dt)
 	gp_device_thread_execute(dt, now_ns);
 	next_ns = gp_engine_step(dt->engine, now_ns);
 	gp_device_thread_answer_waiting(dt, now_ns);
+	atomic_store_explicit(&dt->gone, gp_gpu_is_gone(dt->gpu), memory_order_relaxed);
 	publish(dt, now_ns);
 	gp_device_thread_give_answers(dt);
 	if (dt->dropped) { /* only after a snapshot that shows what the events were about */

@@ -46,6 +46,7 @@ struct gp_device_thread {
 	_Atomic bool stop;
 	_Atomic uint32_t wanted;
 	_Atomic uint64_t lost;
+	_Atomic bool gone;       /* the device has gone, as the back end says */
 	_Atomic uint64_t due_ns; /* latest time of the next tick */
 
 	/* Used by the device thread only. */

@@ -38,11 +38,52 @@ static struct gp_eviction find_eviction(const struct gp_control *c, const struct
 	return found;
 }
 
+static bool is_held_elsewhere(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		if (t && t->held_elsewhere)
+			return true;
+	}
+	return false;
+}
+
+/* The process of which a user's hold keeps the gang of `proc` held; NULL: none is known. */
+static const struct gp_proc *find_held_member(const struct gp_control *c,
+					      const struct gp_proc *proc)
+{
+	for (const struct gp_proc *p = c->procs.first; proc && proc->attr.gang && p; p = p->next)
+		if (p != proc && p->attr.gang == proc->attr.gang && p->held_by != GP_NO_UID)
+			return p;
+	return NULL;
+}
+
+/* A client in a container knows other numbers of processes. */
+static void fail_for_gang(struct gp_gather *g)
+{
+	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	const struct gp_proc *member = find_held_member(g->control, proc);
+
+	if (member && gp_rpc_peer(g->call)->same_pidns)
+		gp_rpc_fail(g->call, 0, -EBUSY,
+			    "process %d stays held, because process %d (%s) of its gang is held; "
+			    "release that one, too",
+			    g->pid, member->pid, member->name);
+	else
+		gp_rpc_fail(g->call, 0, -EBUSY, "%s", g->text);
+}
+
 static void finish(struct gp_gather *g)
 {
-	struct gp_eviction evicted;
+	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	struct gp_eviction evicted = find_eviction(g->control, proc);
 	struct json_object *result;
 
+	if (g->status == -EBUSY) {
+		fail_for_gang(g);
+		return;
+	}
 	if (g->status && (g->status != -ESRCH || !g->done)) {
 		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
 		return;
@@ -51,8 +92,8 @@ static void finish(struct gp_gather *g)
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	if (g->lease)
 		json_object_object_add(result, "lease", json_object_new_uint64(g->lease));
-	evicted =
-		find_eviction(g->control, gp_procs_find(&g->control->procs, g->pid, g->start_time));
+	if (is_held_elsewhere(g->control, proc))
+		json_object_object_add(result, "held_by_other", json_object_new_boolean(true));
 	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
 }
@@ -275,6 +316,15 @@ static bool is_being_released(const struct gp_control *c, const struct gp_proc *
 	return false;
 }
 
+/* A task that stays held for a member of its gang which the caller may not release is no failure:
+ * it is one of those that stay held. */
+static void finish_all(struct gp_gather *g)
+{
+	if (g->status == -EBUSY)
+		g->status = 0;
+	finish(g);
+}
+
 int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_control *c = arg;
@@ -282,7 +332,7 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	g = gp_gather_new(c, call, finish);
+	g = gp_gather_new(c, call, finish_all);
 	if (!g)
 		return 0;
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next) {

@@ -114,7 +114,10 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	add_text(o, "backend", gp_device_thread_backend(h));
 	if (*gp_device_thread_info(h)->bus)
 		add_text(o, "bus", gp_device_thread_info(h)->bus);
-	add_text(o, "state", gp_device_thread_overdue_ns(h, now_ns) > GP_STUCK_NS ? "stuck" : "ok");
+	add_text(o, "state",
+		 gp_device_thread_overdue_ns(h, now_ns) > GP_STUCK_NS ? "stuck"
+		 : gp_device_thread_is_gone(h)                        ? "gone"
+								      : "ok");
 	if (snapshot->policy)
 		add_text(o, "policy", snapshot->policy->name);
 	add_text(o, "policy_wanted", c->policy[device].ops->name);

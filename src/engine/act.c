@@ -160,12 +160,17 @@ static bool differs_in_slice(const struct gp_engine *e, unsigned i)
 	       (e->gpu->info.caps & GP_CAP_SLICE);
 }
 
+bool gp_is_left_alone(const struct gp_engine *e, unsigned i)
+{
+	return e->task[i].attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE ||
+	       e->task[i].unrecorded;
+}
+
 /* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. */
 static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
-	bool left_alone =
-		t->attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE || t->unrecorded;
+	bool left_alone = gp_is_left_alone(e, i);
 
 	return !t->hold.in_flight &&
 	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t)) &&
@@ -314,6 +319,7 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
+	t->undone_told &= !a->in_flight;
 	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
 	if (a->in_flight && kind == GP_ACT_HOLD) {
 		t->held &= !t->hold_again; /* not trusted; the next observation shows the state */

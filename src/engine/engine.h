@@ -65,6 +65,10 @@ struct gp_engine_config {
 	 * Called after a new epoch. NULL: never. */
 	bool (*release_asked)(void *arg, int record);
 
+	/* When another process last undid the changes that the record describes; 0: never. Called
+	 * after a new epoch. NULL: it is not known. */
+	uint64_t (*undone_ns)(void *arg, int record);
+
 	/* Drops an undo record. Called when an unmanaged task, or a task whose release was asked
 	 * for, is in its original state, and when a child that inherited the queues has a record of
 	 * its own. NULL only without release_asked. */
@@ -191,6 +195,9 @@ struct gp_task_stats {
 	/* No hold or release is under way, unsure or unproven. If the task is not held, this engine
 	 * has no hold on it. If the task is held and a user wants that, this engine holds it. */
 	bool settled;
+	/* Another program holds it, and neither this engine nor a user of it wants that or will end
+	 * it. False if that is not visible. */
+	bool held_elsewhere;
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */
@@ -260,7 +267,8 @@ int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t 
 /*
  * -ESRCH: no such task; -ENOTSUP: the device cannot hold; -ENOSPC: it cannot hold this many tasks.
  * The change takes effect at the next step, which is requested at once. gp_engine_user_hold holds
- * the whole gang of the task.
+ * the whole gang of the task. gp_engine_user_release ends the hold of this task only: holds of
+ * other members stay, because other users may have made them, and they keep the whole gang held.
  */
 int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr);
 int gp_engine_user_hold(struct gp_engine *e, uint64_t task);

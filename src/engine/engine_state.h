@@ -36,6 +36,7 @@ struct gp_task {
 	bool let_go;         /* another process asked for its release: put it back */
 	bool hold_again;     /* the hold may have been undone: request it again */
 	bool slice_again;    /* the same for the slice */
+	bool undone_told;    /* it was reported that another process undid the hold and the slice */
 	bool refused;        /* in the last plan */
 	bool overran;        /* in the last plan */
 
@@ -69,6 +70,7 @@ struct gp_task {
 	struct gp_attempt record; /* rewriting the undo record */
 	int failure;              /* -errno of the last failed action */
 	int record_number;        /* from before_change, if undo_kept */
+	uint64_t undone_ns;       /* when it was last reported that changes were undone */
 
 	/* last time at which the task made progress or did not want the device, as far as known */
 	uint64_t last_progress_ns;
@@ -180,9 +182,15 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code);
+/* The plan does not say what the task should do, or the engine may not change it. A hold by another
+ * process is kept. */
+bool gp_is_left_alone(const struct gp_engine *e, unsigned i);
 /* A hold or release has taken effect; t->held is its new state. Counts it now, or sets effect_due
  * if it is unproven. took_ns: from the request to the effect. */
 void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven);
+/* Another process changed the task back. Counts and announces it, unless that was done since the
+ * last request of a hold or slice. */
+void gp_note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns);
 /* Counts and announces the last hold or release if effect_due is set. */
 void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns);
 /* keep_records.c */

@@ -106,30 +106,41 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	gp_engine_trigger(e, false);
 }
 
-static unsigned count_touched(const struct gp_engine *e)
+/* The record tells it. The device may not show it, and the back end may not know it yet. */
+static bool was_undone(const struct gp_engine *e, const struct gp_task *t)
+{
+	return (t->our_hold || t->slice_us) && t->undo_kept && e->config.undone_ns &&
+	       e->config.undone_ns(e->config.arg, t->record_number) > t->undone_ns;
+}
+
+static void tell_undone(struct gp_engine *e, uint64_t now_ns)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < e->n; i++)
-		n += e->task[i].touched;
-	return n;
+	for (unsigned i = 0; i < e->n; i++) {
+		struct gp_task *t = &e->task[i];
+
+		if (!was_undone(e, t))
+			continue;
+		gp_note_undone(e, t, now_ns);
+		t->undone_told = true;
+		n++;
+	}
+	if (n)
+		gp_log(GP_LOG_WARN, "undone", "tasks=%u", n);
 }
 
-/* Checks the epoch. If it changed, renews the records and emits an event. */
+/* Checks the epoch. If it changed, another process undid changes, perhaps of another owner only.
+ * Renews the records, and reports the tasks that were undone. */
 bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t epoch = e->config.epoch ? e->config.epoch(e->config.arg) : e->epoch;
-	unsigned touched;
 
 	if (epoch == e->epoch)
 		return false;
 	e->epoch = epoch;
-	touched = count_touched(e);
+	tell_undone(e, now_ns);
 	gp_engine_renew_undo(e);
-	if (touched) {
-		gp_log(GP_LOG_WARN, "undone", "tasks=%u", touched);
-		gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
-	}
 	return true;
 }
 

@@ -42,8 +42,11 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 	return true;
 }
 
-static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
+void gp_note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 {
+	t->undone_ns = now_ns;
+	if (t->undone_told)
+		return;
 	gp_counters_of(e, t)->undone++;
 	e->stats.undone++;
 	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
@@ -78,7 +81,7 @@ static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_
 	if (o->failed && !o->held)
 		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
 	else
-		note_undone(e, t, now_ns);
+		gp_note_undone(e, t, now_ns);
 }
 
 static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
@@ -144,7 +147,7 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 		gp_engine_renew_record(e, t); /* the record may name a slice that proved wrong */
 	if (known && o->slice_us != t->slice_us) {
 		if (!t->slice.in_flight && t->touched)
-			note_undone(e, t, now_ns);
+			gp_note_undone(e, t, now_ns);
 		t->slice_us = o->slice_us;
 	}
 }

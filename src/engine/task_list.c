@@ -309,22 +309,13 @@ int gp_engine_user_hold(struct gp_engine *e, uint64_t task)
 	return 0;
 }
 
-/* Ends the user's hold of this task. If the user holds only other members of its gang, ends the
- * user's holds of all members. */
 int gp_engine_user_release(struct gp_engine *e, uint64_t task)
 {
 	struct gp_task *t = find_task(e, task);
-	bool own;
 
 	if (!t)
 		return -ESRCH;
-	if (e->gangs_stale)
-		gp_engine_update_gangs(e);
-	own = t->user_hold;
 	t->user_hold = false;
-	for (unsigned i = 0; i < e->n && !own; i++)
-		if (e->task[i].gang == t->gang)
-			e->task[i].user_hold = false;
 	e->gangs_stale = true;
 	gp_engine_trigger(e, false);
 	return 0;
@@ -355,6 +346,9 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
 			   (t->held ? t->our_hold || !(t->user_hold || t->gang_user_hold)
 				    : !t->our_hold),
+		.held_elsewhere = t->held && !t->our_hold && !t->unsure && !t->hold.in_flight &&
+				  !t->policy_hold && !t->gang_user_hold &&
+				  gp_is_left_alone(e, index),
 		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,

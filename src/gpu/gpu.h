@@ -248,6 +248,10 @@ struct gp_gpu_ops {
 	 * for work. Called by any thread. A thread that hangs in the driver releases nothing. */
 	uint64_t (*busy_ns)(const struct gp_gpu *gpu, uint64_t now_ns);
 
+	/* Whether the device has gone, so that scan finds no tasks. scan opens it again when it is
+	 * back. NULL: never, or not known. */
+	bool (*is_gone)(const struct gp_gpu *gpu);
+
 	/* -EAGAIN: not known yet; event_fd becomes readable when it is. */
 	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
 };
@@ -338,6 +342,11 @@ struct gp_gpu {
 static inline uint64_t gp_gpu_busy_ns(const struct gp_gpu *g, uint64_t now_ns)
 {
 	return g->ops->busy_ns ? g->ops->busy_ns(g, now_ns) : 0;
+}
+
+static inline bool gp_gpu_is_gone(const struct gp_gpu *g)
+{
+	return g->ops->is_gone && g->ops->is_gone(g);
 }
 
 /* A thread that is at one piece of work for longer counts as hung. Its process sends no heartbeat

@@ -111,6 +111,7 @@ static void log_changes(void *arg, enum gp_log_level level, const char *line)
 static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
+	uint64_t began_ns = gp_monotonic_ns();
 	struct gp_error err = {0};
 	char why[300];
 	int code;
@@ -124,6 +125,8 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 		       e->owner, -code, gp_log_quote(why, sizeof why, err.text));
 	else
 		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s", e->undo.pid, e->backend);
+	if (!code && !e->claimed)
+		gp_undo_note_undone(r->file, slot, began_ns);
 	/* -ETIMEDOUT means to the keeper that the worker had to be killed. */
 	return code == -ETIMEDOUT ? -EIO : code;
 }

@@ -100,6 +100,11 @@ uint64_t gp_undo_record_heartbeat_ns(const struct gp_undo_file *file, unsigned s
 void gp_undo_note_failure(struct gp_undo_file *file, unsigned slot, uint64_t now_ns);
 uint64_t gp_undo_failed_ns(const struct gp_undo_file *file, unsigned slot);
 
+/* When another process last undid the change while the owner was alive: the time at which that
+ * began, noted when it had succeeded. 0: never. The caller bumps the epoch afterwards. */
+void gp_undo_note_undone(struct gp_undo_file *file, unsigned slot, uint64_t began_ns);
+uint64_t gp_undo_undone_ns(const struct gp_undo_file *file, unsigned slot);
+
 /* Whether the process that made the change is alive. */
 bool gp_undo_owner_lives(const struct gp_undo_entry *entry);
 

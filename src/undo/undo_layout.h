@@ -8,7 +8,7 @@
 #include "undo/undo.h"
 
 #define GP_UNDO_MAGIC   0x6f646e7567707067ull /* "gpppundo" */
-#define GP_UNDO_VERSION 3
+#define GP_UNDO_VERSION 4
 
 /* A record is stored in the set that its task hashes to, and elsewhere only if that set was full.
  */
@@ -40,6 +40,7 @@ struct gp_undo_slot {
 	uint64_t state;
 	uint64_t heartbeat_ns; /* the owner's last heartbeat for this record */
 	uint64_t failed_ns;    /* when the keeper last failed to undo the record */
+	uint64_t undone_ns;    /* when the last undo beside a living owner began */
 	uint64_t word[GP_UNDO_ENTRY_WORDS];
 };
 

@@ -241,6 +241,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 		e.owner = mine->owner;
 		e.owner_start_time = mine->owner_start_time;
 		e.claimed = 0;
+		__atomic_store_n(&s->undone_ns, 0, __ATOMIC_RELAXED);
 		write_for_owner(s, &e);
 		end_change(file, s, GP_UNDO_READY);
 		return (int)slot;
@@ -284,6 +285,7 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 		return slot;
 	s = &file->map->slot[slot];
 	__atomic_store_n(&s->failed_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->undone_ns, 0, __ATOMIC_RELAXED);
 	write_for_owner(s, &e);
 	end_change(file, s, GP_UNDO_READY);
 	return slot;
@@ -313,6 +315,7 @@ void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *fil
 		slot = take_free(file, set_of(&e.undo));
 		if (slot < 0)
 			return;
+		__atomic_store_n(&file->map->slot[slot].undone_ns, 0, __ATOMIC_RELAXED);
 		write_for_owner(&file->map->slot[slot], &e);
 		end_change(file, &file->map->slot[slot], GP_UNDO_READY);
 	}
@@ -394,6 +397,16 @@ void gp_undo_note_failure(struct gp_undo_file *file, unsigned slot, uint64_t now
 uint64_t gp_undo_failed_ns(const struct gp_undo_file *file, unsigned slot)
 {
 	return __atomic_load_n(&file->map->slot[slot].failed_ns, __ATOMIC_ACQUIRE);
+}
+
+void gp_undo_note_undone(struct gp_undo_file *file, unsigned slot, uint64_t began_ns)
+{
+	__atomic_store_n(&file->map->slot[slot].undone_ns, began_ns, __ATOMIC_RELEASE);
+}
+
+uint64_t gp_undo_undone_ns(const struct gp_undo_file *file, unsigned slot)
+{
+	return __atomic_load_n(&file->map->slot[slot].undone_ns, __ATOMIC_ACQUIRE);
 }
 
 uint64_t gp_undo_changes(const struct gp_undo_file *file)

@@ -37,6 +37,16 @@ for loss in 'truncate -s 0' 'rm -f'; do
 	done
 	[[ $(slices) == "$own" ]] || fail "$loss: slices $(slices) instead of $own"
 done
+
+# A truncated file has no records: that is not a release by another process.
+in_background bench "$GPREEMPT" bench "$one" -n 100000
+# shellcheck disable=SC2016 # until_true expands it
+until_true eval '[[ $(records) == 1 ]]' || fail "bench holds nothing: $(<"$work/bench")"
+truncate -s 0 "$GPREEMPT_UNDO"
+wait "$JOB"
+said bench 'the undo file was removed, replaced or truncated' || fail "bench: $(<"$work/bench")"
+! said bench 'another process' || fail "bench blames another process: $(<"$work/bench")"
+is_running "$one" || fail 'bench leaves it held'
 for pid in $one $two; do
 	ends_right "$pid"
 done

@@ -53,6 +53,10 @@ done
 load three --kernel 2ms
 expect 0 '' 'suspend of another' "$GPREEMPT" suspend "$LOAD"
 expect 0 '' 'resume of another' "$GPREEMPT" resume "$LOAD"
+suspend_in_background died "$LOAD" --no-daemon
+kill_job "$JOB"
+expect 0 '' 'resume after the end of a holder' "$GPREEMPT" resume "$LOAD" --no-daemon
+expect 0 '' 'a request to the daemon' "$GPREEMPT" resume "$two" --no-daemon
 sleep 0.5
 ! said daemon undone || fail "the daemon says undone: $(grep undone "$work/daemon")"
 

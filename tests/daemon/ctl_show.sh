@@ -41,7 +41,7 @@ try "$GPREEMPT" policy
 try "$GPREEMPT" policy fair:turn=20
 [[ $out == 'in force: fair: '*'turn 20 ms'*$'\n  chosen by '* ]] || fail "policy fair said '$out'"
 expect 0 '' 'policy on one device' "$GPREEMPT" policy rr --device 1
-[[ $out == 'in force on device 1: rr: '*$'\n  chosen by '* ]] || fail "policy rr --device 1 said '$out'"
+[[ $out == 'in force on device 1: rr: '*$'\n  chosen by '*"('gpreempt policy --default --device 1' returns to it)" ]] || fail "policy rr --device 1 said '$out'"
 expect 0 '' 'default policy on one device' "$GPREEMPT" policy --default --device 1
 [[ $out == 'in force on device 1: priority: '*$'\n  from the command line of gpreemptd'* ]] || fail "policy --default --device 1 said '$out'"
 expect 0 '' 'policy on one device' "$GPREEMPT" policy rr --device 1 --json

@@ -51,7 +51,7 @@ for pid in "$large" "$small"; do
 	"$GPREEMPT" suspend "$pid" >/dev/null || fail "suspend $pid"
 done
 try "$GPREEMPT" resume "$large"
-exits 1 'gpreempt: *it stays held, because another process of its gang is held; release that one, too' 'resume of one of a gang'
+exits 1 "gpreempt: process $large stays held, because process $small (small) of its gang is held; release that one, too" 'resume of one of a gang'
 [[ $out == '' ]] || fail "resume of one of a gang: $out"
 [[ $(task "$large" .state) == '"suspended"' ]] || fail 'released: this tests nothing'
 try "$GPREEMPT" suspend "$large" --for 20ms
@@ -62,6 +62,38 @@ for pid in "$large" "$small"; do
 	is "$pid" '.state != "suspended"'
 	"$GPREEMPT" set "$pid" --class unmanaged --gang none >/dev/null || fail 'set --gang none'
 done
+
+# An unmanaged process that another program holds: with a record that program is asked; without one
+# it is not known which program it is, and the daemon answers at once.
+suspend_in_background other "$small" --no-daemon
+expect 0 '' 'resume of what another program holds' "$GPREEMPT" resume "$small"
+[[ $out == "released $small (gpreempt), which $JOB (gpreempt) held" ]] || fail "what another program holds: $out"
+wait "$JOB" || fail "the other program: $(<"$work/other")"
+GPREEMPT_UNDO=$work/undo2 suspend_in_background elsewhere "$small" --no-daemon
+elsewhere=$JOB
+try env -u GPREEMPT_GPU GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent GPREEMPT_KFD_SYSFS=/nonexistent \
+	"$GPREEMPT" resume "$small"
+exits 1 "gpreempt: process $small (*) is held by a program that is not known: *" 'only the daemon sees it'
+[[ $out == '' ]] || fail "only the daemon sees it: $out"
+kill_job "$elsewhere"
+expect 0 '' 'resume of what a dead program held' "$GPREEMPT" resume "$small"
+
+# Another daemon, with another undo file, holds it again.
+mkdir -m 700 "$work/run2"
+export GPREEMPT_SIMGPU=$GPREEMPT_RUN/simgpu.sock
+GPREEMPT_RUN=$work/run2 in_background second "$GPREEMPTD" --gpu sim --policy none
+second=$JOB
+until_true said second '^info daemon.ready' || fail "no second daemon: $(<"$work/second")"
+GPREEMPT_RUN=$work/run2 "$GPREEMPT" set "$small" --class be >/dev/null || fail 'set by the second daemon'
+GPREEMPT_RUN=$work/run2 "$GPREEMPT" suspend "$small" >/dev/null || fail 'suspend by the second daemon'
+for how in '' --no-daemon; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" resume "$small" $how
+	exits 1 'gpreempt: *' "resume $how beside another daemon"
+	[[ $out == '' ]] || fail "resume $how beside another daemon: $out"
+done
+end_job TERM "$second" || fail "the second daemon: $(<"$work/second")"
+unset GPREEMPT_SIMGPU
 
 # A process that does not exist, also one beyond the machine's highest pid.
 for verb in 'set --class be' suspend resume 'suspend --no-daemon'; do

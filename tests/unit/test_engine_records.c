@@ -13,8 +13,9 @@
 struct book {
 	struct rig *rig;
 	bool has[TASKS]; /* by handle */
-	int fails;       /* -errno of writing one */
-	int then_fails;  /* the same, after the undo */
+	uint64_t undone_ns[TASKS];
+	int fails;      /* -errno of writing one */
+	int then_fails; /* the same, after the undo */
 	uint64_t epoch, seen_epoch;
 	bool drops; /* the undoing process drops the records, as a user does; the keeper does not */
 	unsigned at;      /* undo in the middle of a batch, at this action; 0 = not */
@@ -29,7 +30,13 @@ static int write_record(void *arg, const struct gp_undo *undo)
 	if (book.fails)
 		return book.fails;
 	book.has[undo->data[0]] = true;
-	return 0;
+	return (int)undo->data[0];
+}
+
+static uint64_t tell_undone_ns(void *arg, int record)
+{
+	(void)arg;
+	return book.undone_ns[record];
 }
 
 /* Everything that has a record is put back. */
@@ -124,6 +131,7 @@ static struct rig *start(bool observable)
 	memset(&book, 0, sizeof book);
 	book.rig = r;
 	r->config.before_change = write_record;
+	r->config.undone_ns = tell_undone_ns;
 	r->config.epoch = engine_ticks_itself ? tell_epoch : NULL;
 	r->gpu.choose = count_action;
 	for (unsigned i = 0; i < TASKS; i++) {
@@ -404,19 +412,41 @@ TEST(a_step_does_not_go_on_when_the_epoch_changes_in_it)
 	rig_free(r);
 }
 
-TEST(an_undo_is_told_once_and_of_no_task)
+/* The epoch changes also if another process undid changes of another owner, or asked for a release.
+ */
+TEST(only_a_task_that_was_undone_is_called_undone)
 {
-	struct rig *r;
+	for (int observable = 0; observable < 2; observable++)
+		for (int seen_first = 0; seen_first <= observable; seen_first++) {
+			struct rig *r;
 
-	engine_ticks_itself = true;
-	r = start(true);
-	book.epoch++; /* nothing of ours is there yet */
-	run(r, 20 * MS);
-	assert_int_equal(r->events[GP_EVENT_UNDONE], 0);
-	book.epoch++;
-	run(r, 20 * MS);
-	assert_int_equal(r->events[GP_EVENT_UNDONE], 1);
-	assert_int_equal(r->last[GP_EVENT_UNDONE].task, 0);
-	is_as_wanted(r);
-	rig_free(r);
+			engine_ticks_itself = true;
+			r = start(observable);
+			book.epoch++; /* nothing of ours is there yet */
+			run(r, 50 * MS);
+			book.epoch++;
+			run(r, 50 * MS);
+			assert_int_equal(r->events[GP_EVENT_UNDONE], 0);
+
+			rig_is(r, 1)->held = false;
+			book.undone_ns[1] = r->now_ns;
+			if (seen_first) /* before the other process has noted it */
+				run(r, 5 * MS);
+			book.epoch++;
+			run(r, 50 * MS);
+			assert_int_equal(r->events[GP_EVENT_UNDONE], 1);
+			assert_int_equal(r->last[GP_EVENT_UNDONE].task, 2);
+			assert_int_equal(rig_task(r, 1).undone, 1);
+			is_as_wanted(r);
+			book.epoch++;
+			run(r, 50 * MS);
+			assert_int_equal(r->events[GP_EVENT_UNDONE], 1);
+			assert_int_equal(rig_stats(r)->undone, 1);
+
+			book.undone_ns[1] = r->now_ns; /* again */
+			book.epoch++;
+			run(r, 50 * MS);
+			assert_int_equal(r->events[GP_EVENT_UNDONE], 2);
+			rig_free(r);
+		}
 }

@@ -597,8 +597,13 @@ RIG_TEST(a_users_hold_spreads_over_the_gang_and_no_further)
 	gp_engine_user_release(r->engine, 4);
 	rig_run(r, 5 * MS);
 	assert_true(rig_is(r, 3)->held && rig_is(r, 4)->held);
-	/* A member that is held only with its gang is released with it. */
+	/* A hold ends only by its own release: another user may have made it. */
 	gp_engine_user_release(r->engine, 4);
+	gp_engine_user_release(r->engine, 1);
+	rig_run(r, 5 * MS);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(rig_is(r, i)->held, i == 0 || i == 3 || i == 4);
+	gp_engine_user_release(r->engine, 5);
 	rig_run(r, 5 * MS);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_false(rig_is(r, i)->held);

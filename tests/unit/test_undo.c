@@ -468,7 +468,7 @@ TEST_WITH(records_of_another_version_are_not_thrown_away, set_up, tear_down)
 	struct gp_undo undo = record(5);
 	struct gp_undo_file *file = NULL;
 	struct gp_error err = {0};
-	const uint32_t newer = 77, this = 3;
+	const uint32_t newer = 77, this = 4;
 	int fd;
 
 	write_version_1(2);

@@ -230,6 +230,7 @@ struct bench {
 	uint64_t failing_ns; /* length of the holds that failed since the last success */
 	bool stopped;        /* by a signal, because the process ended, or because of failures */
 	bool taken;          /* another process released it, or asks for the release */
+	bool undo_lost;      /* no: the undo file was lost, with the record */
 	struct gp_error release_failed;
 };
 
@@ -422,6 +423,7 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 		b->stopped = measure_once(b, &holds) || b->taken;
 		gp_progress("%u of %u", i + 1, env.count);
 	}
+	b->undo_lost = b->taken && !gp_undo_is_current(holds.undo);
 	gp_progress_end();
 	if (!r && env.online && !b->stopped)
 		r = measure_online(b, &holds, err);
@@ -472,8 +474,9 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 
 	if (!b->hold.tried)
 		snprintf(out, size, "nothing was measured: %s before",
-			 b->taken ? "another process released the process"
-				  : "the process ended, or Ctrl-C was pressed,");
+			 b->undo_lost ? "the undo file was lost"
+			 : b->taken   ? "another process released the process"
+				      : "the process ended, or Ctrl-C was pressed,");
 	else if (bad->done < bad->tried)
 		snprintf(out, size, "%u of %u %s failed, the first with: %s",
 			 bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
@@ -617,7 +620,11 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 		r = measure(b, devices, ref, (unsigned)n, err);
 	if (!r)
 		(env.json ? json_result : print_result)(b, ref, (unsigned)n);
-	if (!r && b->taken)
+	if (!r && b->taken && b->undo_lost)
+		fprintf(stderr,
+			"gpreempt: the undo file was removed, replaced or truncated; the process "
+			"was released, and the measurement has ended\n");
+	else if (!r && b->taken)
 		fprintf(stderr,
 			"gpreempt: another process released %d (%s), as gpreempt resume does; the "
 			"measurement has ended\n",

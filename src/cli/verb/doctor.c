@@ -153,7 +153,7 @@ static void ask_daemon(struct daemon *d)
 	gp_client_close(client);
 }
 
-/* The devices that the daemon uses: of the back end, or of all with NULL. */
+/* The devices that the daemon uses and that have not gone: of the back end, or of all with NULL. */
 static unsigned daemon_devices(const struct daemon *d, const char *backend)
 {
 	size_t n = json_object_is_type(d->devices, json_type_array)
@@ -162,9 +162,12 @@ static unsigned daemon_devices(const struct daemon *d, const char *backend)
 	unsigned found = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *name =
-			gp_field_text(json_object_array_get_idx(d->devices, i), "backend");
+		struct json_object *device = json_object_array_get_idx(d->devices, i);
+		const char *name = gp_field_text(device, "backend"),
+			   *state = gp_field_text(device, "state");
 
+		if (state && !strcmp(state, "gone"))
+			continue;
 		found += !backend || (name && !strcmp(name, backend));
 	}
 	return found;

@@ -21,13 +21,16 @@ static const char *time_text(uint64_t ns, char *out, size_t size)
 	return out;
 }
 
-static void print_source(struct json_object *answer)
+/* Of a device, or of all with -1. */
+static void print_source(struct json_object *answer, int device)
 {
 	const char *source = gp_field_text(answer, "source"),
 		   *by = gp_field_text(answer, "chosen_by"),
 		   *configured = gp_field_text(answer, "configured");
-	char at[32];
+	char at[32], option[24] = "";
 
+	if (device >= 0)
+		snprintf(option, sizeof option, " --device %d", device);
 	if (!source)
 		return; /* an older daemon */
 	if (!strcmp(source, "configuration")) {
@@ -41,8 +44,8 @@ static void print_source(struct json_object *answer)
 					 sizeof at));
 		else
 			fputs("  chosen by a user", stdout);
-		printf("; the configuration has %s ('gpreempt policy --default' returns to it)\n",
-		       configured ? configured : "another");
+		printf("; the configuration has %s ('gpreempt policy --default%s' returns to it)\n",
+		       configured ? configured : "another", option);
 	}
 }
 
@@ -67,7 +70,7 @@ static void print_choice(struct json_object *answer, int device)
 		between = ", ";
 	}
 	putchar('\n');
-	print_source(answer);
+	print_source(answer, device);
 }
 
 /* A device can have another policy: after `policy --device`, or after an ejection. */

@@ -27,6 +27,7 @@ static struct {
 
 #define OWNER_NS (3 * GP_NS_PER_S) /* for owners to release what they were asked to */
 #define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
+#define WATCH_NS (1 * GP_NS_PER_S) /* for an unknown holder to hold again */
 #define PAUSE_US 10000
 
 static const struct gp_option options[] = {
@@ -55,9 +56,19 @@ struct outcome {
 	pid_t daemon;        /* that answered: its own tasks stay as they are; 0 = none */
 	bool foreign_daemon; /* the daemon's records are not readable for this user */
 	struct gp_error *answer;   /* of the daemon, by target; .code 0: it knows the process */
+	bool *held_by_other;       /* likewise: a program that the daemon does not know holds it */
 	struct json_object *tasks; /* of the daemon that answered; NULL: none */
 	unsigned n, capacity;
-	pid_t *done; /* processes that are reported */
+	pid_t *done;         /* processes that are reported */
+	struct freed *freed; /* released without a record, and not reported yet */
+};
+
+/* A process that was visibly held, and that no record names. */
+struct freed {
+	struct freed *next;
+	pid_t pid;
+	int n;
+	struct gp_task_ref ref[]; /* its tasks */
 };
 
 /* The process that held another. The name is read before the release, which may end the process. */
@@ -293,12 +304,14 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 
 	o->tasks = ask_tasks(client);
 	o->answer = calloc(env.targets.n, sizeof *o->answer);
-	for (unsigned i = 0; i < env.targets.n && o->answer && !r; i++) {
+	o->held_by_other = calloc(env.targets.n, sizeof *o->held_by_other);
+	for (unsigned i = 0; i < env.targets.n && o->answer && o->held_by_other && !r; i++) {
 		pid_t pid = env.targets.pid[i];
 		struct json_object *answer = NULL;
 		int code = gp_ask_about(client, "release", pid, NULL, &answer, &o->answer[i]);
 
-		if (!code && is_held(o->tasks, pid))
+		o->held_by_other[i] = gp_field_true(answer, "held_by_other");
+		if (!code && is_held(o->tasks, pid) && !o->held_by_other[i])
 			note_released(o, pid, daemon, answer);
 		json_object_put(answer);
 		if (code == -EPERM || code == -EACCES || code == -EBUSY)
@@ -306,7 +319,7 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 		if (is_silence(code))
 			r = gp_fail(why, code, "%s", o->answer[i].text);
 	}
-	return o->answer ? r : gp_fail(why, -ENOMEM, "no memory");
+	return o->answer && o->held_by_other ? r : gp_fail(why, -ENOMEM, "no memory");
 }
 
 static bool is_target(pid_t pid)
@@ -383,7 +396,9 @@ static void ask_daemon(struct outcome *o)
 	o->daemon = 0;
 	o->foreign_daemon = false;
 	free(o->answer);
+	free(o->held_by_other);
 	o->answer = NULL;
+	o->held_by_other = NULL;
 }
 
 /* The daemon's reason for which it could not release the process; NULL: it could, or refuses to
@@ -417,12 +432,38 @@ static bool is_answered(const struct outcome *o, pid_t pid)
 	return false;
 }
 
+static bool is_held_by_other(const struct outcome *o, pid_t pid)
+{
+	for (unsigned i = 0; o->held_by_other && i < env.targets.n; i++)
+		if (env.targets.pid[i] == pid)
+			return o->held_by_other[i];
+	return false;
+}
+
+/* Without a record it is not known which program that is. */
+static void note_held_by_other(struct outcome *o, pid_t pid, const char *what)
+{
+	struct gp_error err = {0};
+	char name[32];
+
+	gp_fail(&err, -EBUSY,
+		"process %d (%s) %s by a program that is not known: its undo record is not in the "
+		"undo file of this machine; look for another gpreemptd, gpreempt schedule or "
+		"gpreempt suspend (with another GPREEMPT_RUN or GPREEMPT_UNDO), and end it",
+		pid, gp_process_name(pid, name, sizeof name), what);
+	note_failed(o, pid, &err);
+}
+
 /* For a process that the daemon knows and that no user holds: says whether the daemon schedules it.
  * If so, the policy decides whether it runs. */
 static void report_known(struct outcome *o, pid_t pid)
 {
 	if (is_done(o, pid))
 		return;
+	if (is_held_by_other(o, pid)) {
+		note_held_by_other(o, pid, "is held");
+		return;
+	}
 	note_done(o, pid);
 	o->unchanged++;
 	if (!env.all && !env.json && is_scheduled(o, pid))
@@ -522,15 +563,18 @@ static void wait_for_owners(const struct gp_undo_file *file, const struct asked 
  * The owner lives and does not release the task: takes the task from it. The record stays, because
  * the owner may continue in the middle of a hold. It then finds that the release was asked for.
  */
-static void take(const struct gp_undo_file *file, struct asked *a, struct outcome *o)
+static void take(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 {
 	enum gp_owner_state state = gp_record_owner_state(file, a->slot, &a->entry);
 	struct gp_undo_entry e = gp_record_to_take(&a->entry);
 	struct gp_error err = {0}, all = {0};
+	uint64_t began_ns = gp_monotonic_ns();
 	pid_t pid = e.undo.pid;
 	char name[32];
 	int r = undo(&e, &err);
 
+	if (!r)
+		gp_undo_note_undone(file, a->slot, began_ns);
 	a->owner.state = state == GP_OWNER_RUNS ? GP_OWNER_DEAF : state;
 	if (r == -ESRCH) {
 		o->stale++;
@@ -618,19 +662,93 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 	return 0;
 }
 
+static bool looks_changed(const struct gp_task_ref *ref, int n)
+{
+	bool changed = false;
+
+	for (int i = 0; i < n; i++)
+		changed |= gp_task_ref_looks_changed(&ref[i]);
+	return changed;
+}
+
+/* The program that held it may hold it again: gp_watch_freed looks. */
+static void note_freed(struct outcome *o, pid_t pid, const struct gp_task_ref *ref, int n)
+{
+	struct freed *f = malloc(sizeof *f + (size_t)n * sizeof *ref);
+
+	if (!f) {
+		note_released(o, pid, NULL, NULL);
+		return;
+	}
+	*f = (struct freed){.next = o->freed, .pid = pid, .n = n};
+	memcpy(f->ref, ref, (size_t)n * sizeof *ref);
+	o->freed = f;
+}
+
+/* Reports the processes that are held again. Returns whether there are others. */
+static bool report_held_again(struct outcome *o)
+{
+	bool left = false;
+
+	for (struct freed *f = o->freed; f; f = f->next)
+		if (is_done(o, f->pid))
+			continue;
+		else if (looks_changed(f->ref, f->n))
+			note_held_by_other(o, f->pid, "was released, and is held again");
+		else
+			left = true;
+	return left;
+}
+
+static void watch_freed(struct outcome *o)
+{
+	uint64_t until_ns = gp_monotonic_ns() + WATCH_NS;
+	struct freed *next;
+
+	while (report_held_again(o) && gp_monotonic_ns() < until_ns)
+		usleep(PAUSE_US);
+	for (struct freed *f = o->freed; f; f = next) {
+		next = f->next;
+		note_released(o, f->pid, NULL, NULL);
+		free(f);
+	}
+	o->freed = NULL;
+}
+
+static bool is_held_again(const struct gp_task_ref *ref, int n)
+{
+	uint64_t until_ns = gp_monotonic_ns() + WATCH_NS;
+
+	while (!looks_changed(ref, n)) {
+		if (gp_monotonic_ns() >= until_ns)
+			return false;
+		usleep(PAUSE_US);
+	}
+	return true;
+}
+
+static void add_other_holder(struct gp_error *err)
+{
+	struct gp_error cause = *err;
+
+	gp_fail(err, cause.code,
+		"%s; it is held, perhaps by a program with another undo file (another gpreemptd, "
+		"gpreempt schedule or gpreempt suspend); end that first",
+		cause.text);
+}
+
 /* The tasks of one process. Always asks for a release: not every driver tells that a queue is
  * held. */
 static void release_process(const struct gp_task_ref *ref, int n, struct outcome *o)
 {
 	struct gp_error err = {0};
 	pid_t pid = ref->seen.pid;
-	bool changed = false;
+	bool changed, visible;
 	int r;
 
 	if (is_done(o, pid))
 		return;
-	for (int i = 0; i < n; i++)
-		changed |= gp_task_ref_looks_changed(&ref[i]);
+	changed = visible = looks_changed(ref, n);
 	if (!changed && is_scheduled(o, pid)) {
 		report_known(o, pid);
 		return;
@@ -639,7 +757,11 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* the process has ended */
 	if (r < 0) {
+		if (is_held_again(ref, n))
+			add_other_holder(&err);
 		note_failed(o, pid, &err);
+	} else if (visible && !is_scheduled(o, pid)) {
+		note_freed(o, pid, ref, n);
 	} else if (changed) {
 		note_released(o, pid, NULL, NULL);
 	} else {
@@ -749,6 +871,7 @@ static void release_unrecorded(struct outcome *o)
 	if (r)
 		return;
 	(env.all ? release_all : release_named)(&devices, o);
+	watch_freed(o);
 	gp_devices_close(&devices);
 }
 
@@ -769,6 +892,7 @@ static int run(struct gp_error *err)
 	json_object_put(outcome.tasks);
 	free(outcome.done);
 	free(outcome.answer);
+	free(outcome.held_by_other);
 	return outcome.exit;
 }
 

@@ -130,6 +130,13 @@ static uint64_t epoch(void *arg)
 	return gp_undo_epoch(s->undo) + ((uint64_t)s->undo_files << 32);
 }
 
+static uint64_t undone_ns(void *arg, int slot)
+{
+	const struct scheduled *s = arg;
+
+	return gp_undo_undone_ns(s->undo, (unsigned)slot);
+}
+
 /* If the undo file was removed, replaced or truncated, uses the new one. The new value of epoch()
  * makes the engine write its records again. */
 static void follow_undo_file(struct scheduled *s, uint64_t now_ns)
@@ -288,6 +295,7 @@ static int start(struct scheduled *s, struct gp_error *err)
 		.classify = classify,
 		.before_change = before_change,
 		.epoch = epoch,
+		.undone_ns = undone_ns,
 		.arg = s,
 		.decide_clock = &gp_clock_thread_cpu,
 	};

@@ -359,6 +359,8 @@ static void ask_release(struct gp_client *client, const struct held *h, unsigned
 		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
 				env.targets.pid[i], env.targets.pid[i]);
 		*exit = gp_cli_fail(&err);
+	} else if (gp_field_true(answer, "held_by_other")) {
+		print_daemon_event(h, i, KEPT, held_ns, answer);
 	} else if (gp_field_number_or(answer, "tasks", 1)) {
 		print_daemon_event(h, i, RELEASED, held_ns, answer);
 	} else {

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+
+#define REOPEN_NS (1 * GP_NS_PER_S) /* between attempts to open a device whose server had ended */
 
 /* A missing server is an error: this back end is used only when it was selected. */
 static int probe(void)
@@ -67,14 +70,36 @@ static void close_device(struct gp_gpu *gpu)
 	gp_simclient_close(gp_simclient_of(gpu));
 }
 
+/* The device is opened again only after a scan without tasks, so no task of the old server is
+ * attached any more. */
+static void follow_server(struct gp_simclient_gpu *d, uint64_t now_ns)
+{
+	if (!gp_simclient_is_lost(d))
+		return;
+	if (!d->reopen_ns)
+		gp_log(GP_LOG_WARN, "device.gone", "name=\"%s\"", d->base.info.name);
+	else if (now_ns >= d->reopen_ns && !gp_simclient_reopen(d))
+		gp_log(GP_LOG_INFO, "device.back", "name=\"%s\"", d->base.info.name);
+	if (!d->lost)
+		d->reopen_ns = 0;
+	else if (now_ns >= d->reopen_ns)
+		d->reopen_ns = now_ns + REOPEN_NS;
+}
+
+static bool is_gone(const struct gp_gpu *gpu)
+{
+	return ((const struct gp_simclient_gpu *)gpu)->lost;
+}
+
 static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	struct gp_simgpu_context c;
-	uint32_t slots = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
+	uint32_t slots;
 	unsigned n = 0;
 
-	(void)now_ns;
+	follow_server(d, now_ns);
+	slots = d->lost ? 0 : gp_simclient_tasks_seen(d);
 	send_leaving(d, false);
 	for (uint32_t i = 0; i < slots; i++) {
 		if (!gp_simclient_read(d, i, &c))
@@ -126,7 +151,7 @@ static void detach(struct gp_gpu *gpu, uint32_t handle)
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	struct gp_simclient_task *t = &d->task[handle];
 
-	if (!t->touched) {
+	if (!t->touched || d->lost) {
 		*t = (struct gp_simclient_task){0};
 		return;
 	}
@@ -297,6 +322,7 @@ const struct gp_gpu_ops gp_simgpu_ops = {
 	.attach = attach,
 	.detach = detach,
 	.observe = observe,
+	.is_gone = is_gone,
 	.act = act,
 	.event_fd = event_fd,
 	.undo_record = gp_simclient_undo_record,

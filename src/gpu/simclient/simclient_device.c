@@ -145,6 +145,27 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 	return d->lost;
 }
 
+int gp_simclient_reopen(struct gp_simclient_gpu *d)
+{
+	struct gp_simclient_gpu *new;
+	int r = gp_simclient_open(d->path, d->index, &new, NULL);
+
+	if (r)
+		return r;
+	if (dup3(new->event_fd, d->event_fd, O_CLOEXEC) < 0) {
+		r = -errno;
+		gp_simclient_free(new);
+		return r;
+	}
+	close(new->event_fd);
+	close(d->fd);
+	unmap_state(d);
+	new->event_fd = d->event_fd;
+	*d = *new;
+	free(new);
+	return 0;
+}
+
 int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsigned n, bool wait)
 {
 	if (d->lost)

@@ -4,7 +4,8 @@
  * gp_backends_select selected it.
  *
  * The server takes the place of a driver, and it can end. From then on scan returns 0 tasks and all
- * other functions return -EIO. The held contexts end with the server.
+ * other functions return -EIO. The held contexts end with the server. When a server is there again,
+ * scan opens the device again.
  */
 #ifndef GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
 #define GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
@@ -40,6 +41,7 @@ struct gp_simclient_gpu {
 	uint32_t controller;
 	uint64_t serial; /* of the last packet */
 	bool lost;
+	uint64_t reopen_ns; /* when to try again to open it; 0: it is not known to be lost */
 	uint32_t leaving;
 	uint32_t top; /* no handle at or after this one was ever used */
 	struct gp_simclient_task task[GP_SIMCLIENT_TASKS];
@@ -74,6 +76,10 @@ void gp_simclient_free(struct gp_simclient_gpu *d);
 
 /* Whether the server is gone. Makes at most one system call. */
 bool gp_simclient_is_lost(struct gp_simclient_gpu *d);
+
+/* Opens a lost device again, when a server is there. No task is attached. The event descriptor
+ * keeps its number. 0 or -errno. May wait for a server that does not answer, for 2 s. */
+int gp_simclient_reopen(struct gp_simclient_gpu *d);
 
 /* Sends the first `n` targets of d->packet. 0 or -errno: -EAGAIN: the socket is full. */
 int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsigned n, bool wait);
