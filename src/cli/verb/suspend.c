@@ -18,6 +18,7 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
+#define WORK_NS  (1 * GP_NS_PER_S)   /* for work after a release that the driver confirmed */
 #define LEASE_NS (3 * GP_NS_PER_S) /* without a renewal for this time, the daemon ends the hold */
 #define RENEW_NS (500 * GP_NS_PER_MS)
 
@@ -82,6 +83,7 @@ struct event {
 	uint64_t ns;                /* see the kind */
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
+	bool accepted, told;        /* BEGAN, RELEASED: not proven; the driver confirmed it */
 };
 
 static void print_event_json(const struct event *e)
@@ -99,6 +101,8 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
+	if (e->accepted && (e->kind == BEGAN || e->kind == RELEASED))
+		gp_field_put_bool(o, "confirmed", false);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -154,6 +158,11 @@ static void print_event_text(const struct event *e)
 		gp_print_eviction(&e->evicted);
 		break;
 	}
+	if (e->accepted && (e->kind == BEGAN || e->kind == RELEASED))
+		fputs(e->told ? " (the driver says so; no work was seen since)"
+			      : " (not confirmed: the driver accepted it, and does not tell the "
+				"state of queues)",
+		      stdout);
 	putchar('\n');
 	fflush(stdout); /* a reader may wait at a pipe */
 }
@@ -169,6 +178,8 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.ns = ns,
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
+		.accepted = h->last.accepted,
+		.told = h->last.known & GP_KNOWN_HELD,
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);
@@ -491,7 +502,13 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* Holds tasks again that were released, or that have a new queue. */
+/* Whether the driver says that the task is held, and it goes on working. */
+static bool works_on(const struct gp_hold *h)
+{
+	return h->last.unsure && h->last.failed == -EREMOTEIO;
+}
+
+/* Holds tasks again that were released, that have a new queue, or that go on working. */
 static int hold_again(struct gp_holds *holds, struct gp_error *err)
 {
 	bool any = false;
@@ -499,7 +516,7 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 	for (unsigned i = 0; i < holds->n; i++) {
 		struct gp_hold *h = &holds->hold[i];
 
-		if (h->held)
+		if (h->held && !works_on(h))
 			continue;
 		any = true;
 		if (!h->again++)
@@ -613,11 +630,32 @@ static int suspend(struct gp_holds *holds, struct gp_error *err)
 	return r ? r : hold_until_end(holds, err);
 }
 
+static bool any_misses_work(const struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		if (holds->hold[i].last.accepted && holds->hold[i].last.known & GP_KNOWN_HELD)
+			return true;
+	return false;
+}
+
+/* A program that worked before the hold is usually seen to work after it. */
+static void look_for_work(struct gp_holds *holds)
+{
+	uint64_t until_ns = gp_monotonic_ns() + WORK_NS;
+
+	gp_holds_refresh(holds);
+	while (any_misses_work(holds) && gp_monotonic_ns() < until_ns) {
+		gp_holds_wait(holds, gp_monotonic_ns() + PAUSE_NS, -1);
+		gp_holds_refresh(holds);
+	}
+}
+
 /* Releases everything, also after a failure. An earlier message in `err` is kept. */
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_release(holds, err);
 
+	look_for_work(holds);
 	for (unsigned i = 0; i < holds->n; i++) {
 		const struct gp_hold *h = &holds->hold[i];
 

@@ -309,6 +309,7 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;
 	g->contradicted = was->contradicted;
+	g->untold = was->untold;
 	/* New channels are enabled, so the group does not count as disabled. */
 	g->disabled = was->disabled && g->nchannels <= was->nchannels;
 	g->unread = was->unread || g->nchannels != was->nchannels;

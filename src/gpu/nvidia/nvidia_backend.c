@@ -291,6 +291,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 					 (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
 		o->failed = t->hold_failed ? t->hold_failed : t->slice_failed;
 		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
+		gp_nv_proof_describe(d, t, now_ns, o);
 		describe_use(t, now_ns, o);
 	}
 	pthread_mutex_unlock(&d->requests.lock);
@@ -402,11 +403,19 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 static void nv_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
 	struct gp_nv_gpu *d = of(gpu);
+	struct gp_observation o = {0};
+	struct gp_nv_task *t;
 
 	pthread_mutex_lock(&d->requests.lock);
-	if (d->task[handle].unproven)
-		gp_fail(err, -EIO, "process %d: %s", d->task[handle].pid,
-			gp_rm_status_name(d->task[handle].unproven));
+	t = &d->task[handle];
+	gp_nv_proof_describe(d, t, gp_monotonic_ns(), &o);
+	if (t->unproven)
+		gp_fail(err, -EIO, "process %d: %s", t->pid, gp_rm_status_name(t->unproven));
+	else if (o.failed == -EREMOTEIO)
+		gp_fail(err, o.failed,
+			"the driver says that process %d is held, but it goes on working", t->pid);
+	else if (o.failed)
+		gp_fail(err, o.failed, "process %d: %s", t->pid, gp_rm_status_name(GP_RM_UNSEEN));
 	pthread_mutex_unlock(&d->requests.lock);
 }
 

@@ -7,13 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
+#include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-#define TRIES     3
-#define PAUSE_US  20000
+#define TRIES         3
+#define PAUSE_US      20000
+#define WORK_NS       (2 * GP_NS_PER_S) /* for work after a release whose effect RM does not tell */
+#define WORK_PAUSE_US 50000
+#define WINDOW_US     400000 /* a sample may be of work so long before it */
 #define NO_ANSWER (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
 
 struct record {
@@ -110,7 +116,7 @@ static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
 
 /* A failure that RM reports is reported; answers that are missing or without effect are tried
  * again. */
-static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+static uint32_t restore_surely(struct gp_nv_target *t, const struct record *r)
 {
 	uint32_t status = restore_once(t, r);
 
@@ -120,6 +126,62 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 		status = restore_once(t, r);
 	}
 	return status;
+}
+
+static bool has_worked(struct gp_nvml *nvml, void *device, pid_t pid, uint64_t since_us)
+{
+	struct gp_nvml_use use[256];
+	int n = gp_nvml_use(nvml, device, since_us + WINDOW_US, use, 256);
+
+	for (int i = 0; i < n; i++)
+		if (use[i].pid == (uint32_t)pid && use[i].percent)
+			return true;
+	return false;
+}
+
+/*
+ * RM accepted the release, and does not tell the state of channels. The release counts if the
+ * process works after it. Without NVML there is no other source than RM: the accepted call counts.
+ */
+static uint32_t see_work(const struct gp_nv_target *t, struct gp_nvml *nvml, void *device)
+{
+	uint64_t until_ns = gp_monotonic_ns() + WORK_NS, since_us;
+	struct timespec real;
+
+	if (!device || gp_nvml_use(nvml, device, 0, NULL, 0) < 0)
+		return NV_OK;
+	clock_gettime(CLOCK_REALTIME, &real);
+	since_us = (uint64_t)real.tv_sec * 1000000 + (uint64_t)real.tv_nsec / 1000;
+	while (gp_monotonic_ns() < until_ns && !gp_pidfd_ended(t->pidfd)) {
+		if (has_worked(nvml, device, t->pid, since_us))
+			return NV_OK;
+		usleep(WORK_PAUSE_US);
+	}
+	return gp_pidfd_ended(t->pidfd) ? NV_OK : GP_RM_UNSEEN;
+}
+
+/* The status of a release that RM accepted. The borrowed files keep the memory of a process that
+ * ends meanwhile, so they are given back first. */
+static uint32_t prove_release(struct gp_nv_target *t)
+{
+	struct gp_nvml *nvml;
+	char why[128], pci[16];
+	uint32_t status;
+
+	if (!gp_nv_is_untold(t) || !t->rm || !gp_rm_pci(t->rm, t->rm->gpu_id, pci))
+		return NV_OK;
+	gp_nv_target_give_back(t);
+	nvml = gp_nvml_open(why, sizeof why);
+	status = see_work(t, nvml, nvml ? gp_nvml_device(nvml, pci) : NULL);
+	gp_nvml_close(nvml);
+	return status;
+}
+
+static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+{
+	uint32_t status = restore_surely(t, r);
+
+	return status ? status : prove_release(t);
 }
 
 /* Each client has a file of its own. If each file has a known client, no client is missing. */
@@ -371,6 +433,8 @@ int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err)
 	}
 	if (!groups && gp_nv_is_doubtful(&t))
 		status = NO_ANSWER;
+	if (!status)
+		status = prove_release(&t);
 	gp_nv_target_close(&t);
 	gp_rm_close(&rm);
 	if (status)
