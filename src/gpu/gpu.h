@@ -261,6 +261,10 @@ struct gp_gpu_command_ops {
 	 * for `attach`; -EPERM, -EACCES: no permission to examine it. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 
+	/* -errno: the last scan() leaves out a process that uses the device, which `err` names.
+	 * -EAGAIN: it may be found soon. A back end without this function leaves out none. */
+	int (*missing)(struct gp_gpu *gpu, struct gp_error *err);
+
 	/* Writes up to `max` queues of a task's process and returns the number of queues, or
 	 * -errno. `closely`: attach to the process if some values cannot be read otherwise. */
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
@@ -365,6 +369,7 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 }
 
 #define gp_gpu_find(g, ...)       GP_CALL(gp_gpu_commands(g), find, g, __VA_ARGS__)
+#define gp_gpu_missing(g, ...)    GP_CALL(gp_gpu_commands(g), missing, g, __VA_ARGS__)
 #define gp_gpu_queues(g, ...)     GP_CALL(gp_gpu_commands(g), queues, g, __VA_ARGS__)
 #define gp_gpu_split(g, ...)      GP_CALL(gp_gpu_commands(g), split, g, __VA_ARGS__)
 #define gp_gpu_why(g, ...)        GP_CALL_VOID(gp_gpu_commands(g), why, g, __VA_ARGS__)

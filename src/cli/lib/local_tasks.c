@@ -242,7 +242,7 @@ static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool pa
 	gp_undo_close(undo);
 	free(rows);
 	free(ref);
-	return 0;
+	return gp_devices_missing(devices, err);
 }
 
 static struct json_object *devices_to_json(const struct gp_devices *devices)
@@ -271,7 +271,7 @@ int gp_local_tasks(uint64_t for_ns, bool patient, struct json_object **answer, s
 	if (r)
 		return r;
 	r = read_tasks(&devices, for_ns, patient, &tasks, err);
-	if (!r) {
+	if (tasks) {
 		*answer = json_object_new_object();
 		json_object_object_add(*answer, "devices", devices_to_json(&devices));
 		json_object_object_add(*answer, "tasks", tasks);

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "gpu/nvidia/nvidia_device.h"
 
 /* Measured on an H200 with driver 580.159.04. `gpreempt bench PID` measures other GPUs. */
@@ -381,6 +382,28 @@ static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct g
 	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
+static int nv_missing(struct gp_gpu *gpu, struct gp_error *err)
+{
+	struct gp_nv_gpu *d = of(gpu);
+	char name[32];
+	pid_t pid;
+	int r;
+
+	pthread_mutex_lock(&d->requests.lock);
+	r = d->scan_error;
+	pid = d->scan_missing;
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (pid && d->seen[i].pid == pid)
+			r = 0; /* it was found since */
+	pthread_mutex_unlock(&d->requests.lock);
+	if (!r)
+		return 0;
+	if (!pid)
+		return gp_fail(err, r, "not all processes could be examined: %s", gp_error_name(r));
+	return gp_fail(err, r, "process %d (%s) may use %s, and its queues were not found: %s", pid,
+		       gp_process_name(pid, name, sizeof name), gpu->info.name, gp_error_name(r));
+}
+
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
 		    struct gp_error *err)
 {
@@ -457,6 +480,7 @@ static int make_visible(unsigned index, const char *name, const char *bus, struc
 
 static const struct gp_gpu_command_ops commands = {
 	.find = nv_find,
+	.missing = nv_missing,
 	.queues = nv_queues,
 	.split = nv_split,
 	.why = nv_why,

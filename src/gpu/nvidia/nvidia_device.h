@@ -131,6 +131,7 @@ struct gp_nv_gpu {
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
 	int scan_error; /* -errno: the last sweep could not examine every process */
+	pid_t scan_missing; /* the first of these; 0: not known */
 	bool fresh;     /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
@@ -159,6 +160,7 @@ struct gp_nv_gpu {
 	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;      /* begun */
 	int sweep_error;      /* the first error of this sweep that can be temporary */
+	pid_t sweep_missing;  /* its process; 0: not known */
 	bool sweep_urgent;    /* a process waits for its heirs */
 	unsigned sweeps_done; /* the number of the last complete one */
 	pid_t *to_sweep;      /* the processes of this sweep */
