@@ -73,18 +73,15 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 }
 
 /* Whether each recorded group was found, or RM says that it is gone. A process that RM lists as
- * computing has a group. If RM has no list, a client of the process must be left: a program with a
- * control file has one. */
+ * computing has a group. A client of the process must be left: a program with a control file has
+ * one, and RM can deny all clients for a while. */
 static bool is_complete(const struct gp_nv_target *t, const struct record *r)
 {
 	unsigned groups = 0;
-	int listed = 0;
 
 	for (unsigned i = 0; i < t->ngroups; i++)
 		groups += t->group[i].compute && t->group[i].gpu_id == r->gpu_id;
-	if (!groups && r->n)
-		listed = gp_rm_lists(t->rm, t->pid);
-	if (listed > 0 || (listed < 0 && !t->nclients))
+	if (!groups && r->n && (!t->nclients || gp_rm_lists(t->rm, t->pid) > 0))
 		return false;
 	return groups >= r->n || !gp_nv_is_doubtful(t);
 }
