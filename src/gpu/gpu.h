@@ -133,10 +133,9 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
-	/* No activity has proven the last hold or release yet. Without GP_KNOWN_HELD: the driver
-	 * only accepted it, and does not tell the state; `held` is what was accepted. With it: the
-	 * driver confirmed the release, but the task, which worked before its hold, has not worked
-	 * since. */
+	/* Not fully proven. A hold, and a release without GP_KNOWN_HELD: the driver only accepted
+	 * it, and does not tell the state; `held` is what was accepted. Other releases: the driver
+	 * confirmed it, but the task, which worked before its hold, has not worked since. */
 	bool accepted;
 	/* The driver itself keeps the task off the device, released or not: until it restores it
 	 * or, after a reset of the device, until the process ends. */

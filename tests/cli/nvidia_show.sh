@@ -153,9 +153,9 @@ expect 0 '' 'resume --all of a program with an old client' "$GPREEMPT" resume --
 # It is not found in time, and another program is: the list says which process it leaves out.
 emu client_index 900000
 start_load
-for verb in 'ps --json' 'resume --all'; do
-	expect 1 "*process $load (rm-load) may use *its queues were not found*" "$verb without a program" "$GPREEMPT" $verb
-done
+missing="*process $load (rm-load) may use *its queues were not found*"
+expect 1 "$missing" 'ps without a program' "$GPREEMPT" ps --json
+expect 1 "$missing" 'resume --all without a program' "$GPREEMPT" resume --all
 expect 0 '' 'queues of the program that was found' "$GPREEMPT" queues "$LOAD"
 ends_right "$LOAD"
 ends_right "$load"

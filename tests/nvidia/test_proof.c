@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver does nothing, and tells nothing of it or tells what agrees: work that is seen tells. */
+/* The driver does nothing, and tells nothing of it or tells what agrees: work that is seen tells.
+ */
 #include "gpu_world.h"
 
 #define ALWAYS 1000000

@@ -18,7 +18,7 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
-#define WORK_NS  (1 * GP_NS_PER_S)   /* for work after a release that the driver confirmed */
+#define WORK_NS  (1 * GP_NS_PER_S) /* for work after a release that the driver confirmed */
 #define LEASE_NS (3 * GP_NS_PER_S) /* without a renewal for this time, the daemon ends the hold */
 #define RENEW_NS (500 * GP_NS_PER_MS)
 
@@ -159,7 +159,8 @@ static void print_event_text(const struct event *e)
 		break;
 	}
 	if (e->accepted && (e->kind == BEGAN || e->kind == RELEASED))
-		fputs(e->told ? " (the driver says so; no work was seen since)"
+		fputs(e->told && e->kind == RELEASED
+			      ? " (the driver says so; no work was seen since)"
 			      : " (not confirmed: the driver accepted it, and does not tell the "
 				"state of queues)",
 		      stdout);

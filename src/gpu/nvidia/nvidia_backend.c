@@ -267,7 +267,7 @@ static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observ
 	o->on_at_ns = t->on_at_ns;
 	o->off_at_ns = t->off_at_ns;
 	/* The activity of a held task is not known: it cannot run. */
-	if (t->active_known && !t->held) {
+	if (t->active_known && !t->held && !o->unproven) {
 		o->known |= GP_KNOWN_ACTIVE;
 		o->active = t->active;
 	}

@@ -130,9 +130,9 @@ struct gp_nv_gpu {
 
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
-	int scan_error; /* -errno: the last sweep could not examine every process */
+	int scan_error;     /* -errno: the last sweep could not examine every process */
 	pid_t scan_missing; /* the first of these; 0: not known */
-	bool fresh;     /* a task was attached: the RM thread publishes it */
+	bool fresh;         /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,10 +16,10 @@
 
 #define TRIES         3
 #define PAUSE_US      20000
-#define WORK_NS       (2 * GP_NS_PER_S) /* for work after a release whose effect RM does not tell */
+#define LATE_US       800000 /* a sample may be of work so long before it is read */
+#define WORK_NS       (3 * GP_NS_PER_S / 2)
 #define WORK_PAUSE_US 50000
-#define WINDOW_US     400000 /* a sample may be of work so long before it */
-#define NO_ANSWER (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
+#define NO_ANSWER     (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
 
 struct record {
 	uint32_t gpu_id;
@@ -125,15 +124,20 @@ static uint32_t restore_surely(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-static bool has_worked(struct gp_nvml *nvml, void *device, pid_t pid, uint64_t since_us)
+/* Whether NVML has a sample after *newest_us in which the process worked. Updates *newest_us, which
+ * is in NVML's own time. */
+static bool has_worked(struct gp_nvml *nvml, void *device, pid_t pid, uint64_t *newest_us)
 {
 	struct gp_nvml_use use[256];
-	int n = gp_nvml_use(nvml, device, since_us + WINDOW_US, use, 256);
+	int n = gp_nvml_use(nvml, device, *newest_us, use, 256);
+	bool worked = false;
 
-	for (int i = 0; i < n; i++)
-		if (use[i].pid == (uint32_t)pid && use[i].percent)
-			return true;
-	return false;
+	for (int i = 0; i < n; i++) {
+		worked |= use[i].pid == (uint32_t)pid && use[i].percent;
+		if (use[i].at_us > *newest_us)
+			*newest_us = use[i].at_us;
+	}
+	return worked;
 }
 
 /*
@@ -142,15 +146,15 @@ static bool has_worked(struct gp_nvml *nvml, void *device, pid_t pid, uint64_t s
  */
 static uint32_t see_work(const struct gp_nv_target *t, struct gp_nvml *nvml, void *device)
 {
-	uint64_t until_ns = gp_monotonic_ns() + WORK_NS, since_us;
-	struct timespec real;
+	uint64_t until_ns, newest_us = 0;
 
 	if (!device || gp_nvml_use(nvml, device, 0, NULL, 0) < 0)
 		return NV_OK;
-	clock_gettime(CLOCK_REALTIME, &real);
-	since_us = (uint64_t)real.tv_sec * 1000000 + (uint64_t)real.tv_nsec / 1000;
+	usleep(LATE_US);
+	has_worked(nvml, device, t->pid, &newest_us); /* perhaps before the hold */
+	until_ns = gp_monotonic_ns() + WORK_NS;
 	while (gp_monotonic_ns() < until_ns && !gp_pidfd_ended(t->pidfd)) {
-		if (has_worked(nvml, device, t->pid, since_us))
+		if (has_worked(nvml, device, t->pid, &newest_us))
 			return NV_OK;
 		usleep(WORK_PAUSE_US);
 	}

@@ -135,9 +135,8 @@ static void end_sweep(struct gp_nv_gpu *d)
 	d->sweeps_done = d->sweeps;
 	d->sweep_urgent = false;
 	d->drop_ended_ns = 0; /* heirs are known now */
-	d->sweep_ns =
-		gp_time_add(gp_monotonic_ns(),
-			    d->has_pids && !d->sweep_error ? SWEEP_SELDOM_NS : SWEEP_NS);
+	d->sweep_ns = gp_time_add(gp_monotonic_ns(),
+				  d->has_pids && !d->sweep_error ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
 	pthread_mutex_lock(&d->requests.lock);
 	d->swept = true;

@@ -11,7 +11,8 @@
  *            process works or ends.
  *
  * A program without work looks like one that was not released. So where the driver reads channels
- * back as enabled, nothing disproves that. If the task worked before the hold, and not for AGAIN_NS
+ * back as enabled, nothing disproves that. A hold of a part of the queues that the driver does not
+ * tell may also stop all work. If the task worked before the hold, and not for AGAIN_NS
  * after the release, the release is made once more, which changes nothing for a program that runs.
  * A machine with neither records of context switches nor
  * NVML has no other source than the driver: the accepted call counts, and is said to be only that.
@@ -61,7 +62,7 @@ static void describe_hold(struct gp_nv_task *t, bool any_source, uint64_t now_ns
 		o->failed = -EREMOTEIO;
 		o->driver_code = 0;
 	} else if (t->untold) {
-		o->accepted = !any_source;
+		o->accepted = true; /* a part of its queues may have been held */
 		o->unproven = any_source && now_ns < t->switched_ns + HOLD_LOOK_NS;
 	}
 }
@@ -79,13 +80,13 @@ bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns)
 	       now_ns > t->switched_ns + AGAIN_NS;
 }
 
-static void describe_release(const struct gp_nv_task *t, bool any_source, uint64_t now_ns,
-			     struct gp_observation *o)
+static void describe_release(const struct gp_nv_task *t, bool any_source, bool any_sample,
+			     uint64_t now_ns, struct gp_observation *o)
 {
 	if (t->worked_ns > t->switch_ns)
 		return;
 	if (!t->untold) {
-		o->accepted = !t->held && misses_work(t);
+		o->accepted = !t->held && (misses_work(t) || !any_sample);
 		return;
 	}
 	o->accepted = !any_source;
@@ -100,14 +101,15 @@ static void describe_release(const struct gp_nv_task *t, bool any_source, uint64
 void gp_nv_proof_describe(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t now_ns,
 			  struct gp_observation *o)
 {
-	bool any_source = d->has_ctxsw || (d->has_use && gp_nv_proof_counts_use(d, t));
+	bool counts_use = d->has_use && gp_nv_proof_counts_use(d, t);
+	bool any_source = d->has_ctxsw || counts_use;
 
 	if (!t->switched_ns || t->holds_queued || t->hold_failed)
 		return;
 	if (t->hold_want)
 		describe_hold(t, any_source, now_ns, o);
 	else
-		describe_release(t, any_source, now_ns, o);
-	if (o->accepted && t->untold)
+		describe_release(t, any_source, t->percent_ns || !counts_use, now_ns, o);
+	if (o->accepted && t->untold && !any_source)
 		o->known &= ~(uint32_t)GP_KNOWN_HELD;
 }
