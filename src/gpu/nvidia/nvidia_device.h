@@ -50,6 +50,7 @@ struct gp_nv_process {
 	uint64_t search_ns;               /* when to continue the search */
 	bool touched;                     /* gpreempt changed it: it is examined more often */
 	bool verify;                      /* read back the effect of the last hold or release */
+	uint64_t read_ns;                 /* when its state was last read back */
 	uint64_t verify_ns;               /* when to read back the state next, whoever changed it */
 	bool unreachable;                 /* the last attempt to duplicate its files failed */
 	unsigned heir_sweep;              /* the sweep that looks for its heirs; 0: it lives */
@@ -85,6 +86,7 @@ struct gp_nv_task {
 	bool draws;        /* the process has graphics objects, whose work is not held */
 	/* Begin and end of the call of the last hold or release; 0: there was none. */
 	uint64_t switch_ns, switched_ns;
+	uint64_t read_ns;    /* when RM was last asked for the state of its channels */
 	uint64_t hold_ns;    /* begin of the call of the last hold */
 	bool distrusted;     /* it worked while it was held */
 	bool released_again; /* since the last hold, see gp_nv_proof_wants_release */

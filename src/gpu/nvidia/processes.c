@@ -277,7 +277,8 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p, bool agai
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
-	p->verify_ns = gp_monotonic_ns() + READ_BACK_NS;
+	p->read_ns = gp_monotonic_ns();
+	p->verify_ns = p->read_ns + READ_BACK_NS;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		struct gp_nv_group *g = &p->target.group[i];
 

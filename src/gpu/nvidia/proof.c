@@ -36,9 +36,11 @@ bool gp_nv_proof_counts_use(const struct gp_nv_gpu *d, const struct gp_nv_task *
 	return t->queue == GP_QUEUE_ALL && !t->draws;
 }
 
+/* It works, and is still called held by a later reading: no other process has released it. */
 static bool works_on(const struct gp_nv_task *t)
 {
-	return t->held && t->worked_ns > t->switched_ns + GRACE_NS;
+	return t->held && t->worked_ns > t->switched_ns + GRACE_NS &&
+	       t->read_ns > t->worked_ns + 2 * GP_NV_USE_NS;
 }
 
 void gp_nv_proof_begin(struct gp_nv_task *t, uint64_t begun_ns, uint64_t now_ns)

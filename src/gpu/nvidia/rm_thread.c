@@ -100,6 +100,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 		t->held_known &= !g->unread;
 	}
 	t->pid = p->target.pid;
+	t->read_ns = p->read_ns;
 	t->has_groups = groups;
 	/* If only some groups are disabled, the hold or release has not taken effect yet. */
 	t->held = groups && (t->hold_want ? disabled == groups : disabled > 0);
