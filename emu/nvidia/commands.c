@@ -238,7 +238,7 @@ static uint32_t channel_state(struct call *call)
 	if (!o)
 		return status;
 	s->bound = 1;
-	s->enabled = o->channel->enabled;
+	s->enabled = rm.channels_read ? rm.channels_read == 2 : o->channel->enabled;
 	s->scheduled = 1; /* in the runlist, whether it may run or not */
 	s->cpu_map = 0;
 	s->contention = 0;

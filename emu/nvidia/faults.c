@@ -291,10 +291,20 @@ static int set_slice_read(char **word)
 	return control_number(word[1], &rm.slice_read_us) ? 0 : -EINVAL;
 }
 
+/* read_channels enabled|disabled: what GET_CHANNEL_STATE answers for every channel */
+static int set_channels_read(char **word)
+{
+	if (!word[1] || (strcmp(word[1], "enabled") != 0 && strcmp(word[1], "disabled") != 0))
+		return -EINVAL;
+	rm.channels_read = strcmp(word[1], "enabled") ? 1 : 2;
+	return 0;
+}
+
 static int clear_faults(char **word)
 {
 	(void)word;
 	rm.slice_read_us = 0;
+	rm.channels_read = 0;
 	memset(rules, 0, sizeof(rules));
 	return 0;
 }
@@ -315,6 +325,7 @@ int control_line(char *line)
 		{"skip", set_skip},
 		{"kill_on", set_kill},
 		{"read_slice", set_slice_read},
+		{"read_channels", set_channels_read},
 		{"unsupported", set_unsupported},
 		{"latency", set_latency},
 		{"version", set_version},

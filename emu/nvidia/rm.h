@@ -91,6 +91,8 @@ struct rm {
 	bool gsp;      /* firmware does what host RM no longer can */
 	bool api_lock; /* calls that change state exclude all others, as RM's API lock does */
 	pthread_rwlock_t api;
+	/* A wrong state of channels that is read back: 0 none, 1 disabled, 2 enabled. */
+	unsigned channels_read;
 	uint64_t slice_read_us; /* a wrong slice that GET_TIMESLICE answers; 0: the true one */
 	bool lost[EMU_MAX_GPUS];
 	uint64_t memory_limit; /* per GPU */

@@ -323,6 +323,7 @@ static const struct argp argp = {
 	       "list\n"
 	       "  read_slice US                   read back this slice, whatever it is; 0: the "
 	       "true one\n"
+	       "  read_channels enabled|disabled  read back this state of every channel\n"
 	       "  unsupported CMD                 the driver does not know it\n"
 	       "  kill_on CMD PID                 SIGKILL at the next CMD; 0: its caller\n"
 	       "  lost GPU                        the GPU is gone for good\n"

@@ -119,6 +119,16 @@ typedef void gp_finding_fn(void *arg, const struct gp_finding *finding);
 /* Actions that returned -EINPROGRESS and have not ended. */
 enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
 
+/* What shows that the last hold or release has taken effect. */
+enum gp_evidence {
+	GP_EVIDENCE_ENOUGH,
+	/* The driver reads back the state. The back end has not seen that the work of the task
+	 * stands still (hold), or goes on as before the hold (release). */
+	GP_EVIDENCE_DRIVER,
+	/* The driver accepted the call and does not tell the state: `held` is what was accepted. */
+	GP_EVIDENCE_NONE,
+};
+
 /* The state of one attached task at one instant. */
 struct gp_observation {
 	uint32_t handle; /* in */
@@ -133,9 +143,7 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
-	/* It is held as the driver says, and the back end, which looks at activity, could not see
-	 * that its work stands still. */
-	bool by_driver_only;
+	enum gp_evidence evidence; /* of the last hold or release */
 	/* The driver itself keeps the task off the device, released or not: until it restores it
 	 * or, after a reset of the device, until the process ends. */
 	uint64_t evicted_ns; /* for how long; 0 = not known to be evicted */
@@ -263,6 +271,10 @@ struct gp_gpu_command_ops {
 	 * for `attach`; -EPERM, -EACCES: no permission to examine it. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 
+	/* -errno: the last scan() leaves out a process that uses the device, which `err` names.
+	 * -EAGAIN: it may be found soon. A back end without this function leaves out none. */
+	int (*missing)(struct gp_gpu *gpu, struct gp_error *err);
+
 	/* Writes up to `max` queues of a task's process and returns the number of queues, or
 	 * -errno. `closely`: attach to the process if some values cannot be read otherwise. */
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
@@ -372,6 +384,7 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 }
 
 #define gp_gpu_find(g, ...)       GP_CALL(gp_gpu_commands(g), find, g, __VA_ARGS__)
+#define gp_gpu_missing(g, ...)    GP_CALL(gp_gpu_commands(g), missing, g, __VA_ARGS__)
 #define gp_gpu_queues(g, ...)     GP_CALL(gp_gpu_commands(g), queues, g, __VA_ARGS__)
 #define gp_gpu_split(g, ...)      GP_CALL(gp_gpu_commands(g), split, g, __VA_ARGS__)
 #define gp_gpu_why(g, ...)        GP_CALL_VOID(gp_gpu_commands(g), why, g, __VA_ARGS__)

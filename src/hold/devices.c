@@ -10,6 +10,7 @@
 
 #define SCAN_WAIT_NS  (5 * GP_NS_PER_S)
 #define SCAN_PAUSE_US 20000
+#define MISSING_NS    GP_NS_PER_S /* for a process that has just begun */
 
 /* Keeps the first missing item that the back end's doctor reports. */
 static void note_missing(void *arg, const struct gp_finding *finding)
@@ -157,16 +158,36 @@ int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_t
 	return find(devices, pid, true, ref, max, err);
 }
 
+static int missing(struct gp_gpu *gpu, struct gp_error *err)
+{
+	int r = gp_gpu_missing(gpu, err);
+
+	return r == -ENOTSUP ? 0 : r;
+}
+
 /* -EAGAIN: the back end still looks for tasks. */
 static int count_tasks(struct gp_gpu *gpu)
 {
-	uint64_t until_ns = gp_monotonic_ns() + SCAN_WAIT_NS;
-	int n;
+	uint64_t begin_ns = gp_monotonic_ns();
 
-	while ((n = gp_gpu_scan(gpu, gp_monotonic_ns(), NULL, 0)) == -EAGAIN &&
-	       gp_monotonic_ns() < until_ns)
+	for (;;) {
+		int n = gp_gpu_scan(gpu, gp_monotonic_ns(), NULL, 0);
+		int r = n < 0 ? n : missing(gpu, NULL);
+		uint64_t limit_ns = r == -EAGAIN ? SCAN_WAIT_NS : n < 0 ? 0 : MISSING_NS;
+
+		if (!r || gp_monotonic_ns() >= begin_ns + limit_ns)
+			return n;
 		usleep(SCAN_PAUSE_US);
-	return n;
+	}
+}
+
+int gp_devices_missing(const struct gp_devices *devices, struct gp_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < devices->n && !r; i++)
+		r = missing(devices->device[i].gpu, err);
+	return r;
 }
 
 /* Appends the tasks of one device to the `n` tasks in *ref. Returns the new number. */

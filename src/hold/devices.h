@@ -47,6 +47,10 @@ int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_t
 int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_task_ref **ref,
 		    struct gp_error *err);
 
+/* -errno: the last gp_devices_scan left out a process, which `err` names. 0: none, as far as is
+ * known. */
+int gp_devices_missing(const struct gp_devices *devices, struct gp_error *err);
+
 /* Refuses (-EPERM) a server process that runs the work of many programs, unless forced. The message
  * names the process `pid` and ends with `why`. */
 #define GP_WOULD_STOP_ALL \

@@ -65,7 +65,7 @@ static void observe(struct gp_hold *h)
 		h->driver_code = o.driver_code;
 		h->took_ns = now() - h->asked_ns;
 	}
-	if (o.known & GP_KNOWN_HELD)
+	if (o.known & GP_KNOWN_HELD || o.evidence == GP_EVIDENCE_NONE)
 		h->held = o.held;
 	h->confirmed = (o.known & GP_KNOWN_HELD) && !h->asked && !o.unsure && !o.unproven;
 }

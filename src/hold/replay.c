@@ -192,6 +192,8 @@ int gp_records_release_unrecorded(const struct gp_undo_file *file)
 			error = r;
 	}
 	free(ref);
+	if (!error)
+		error = gp_devices_missing(&devices, NULL);
 	gp_devices_close(&devices);
 	return n < 0 ? n : error;
 }

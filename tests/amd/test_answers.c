@@ -358,9 +358,10 @@ AMD_TEST_ON(a_hold_says_whether_work_was_seen_to_stand_still, mi250, navi31)
 
 	aw_must_hold(w, handle);
 	TEST_WAIT(!aw_look(w, handle).unproven);
-	assert_int_equal(aw_look(w, handle).by_driver_only, !counts_waves);
+	assert_int_equal(aw_look(w, handle).evidence,
+			 counts_waves ? GP_EVIDENCE_ENOUGH : GP_EVIDENCE_DRIVER);
 	aw_must_release(w, handle);
-	assert_false(aw_look(w, handle).by_driver_only);
+	assert_int_equal(aw_look(w, handle).evidence, GP_EVIDENCE_ENOUGH);
 }
 
 /* Nothing has to be seen of a program that does nothing. */

@@ -144,9 +144,19 @@ try "$GPREEMPT" stats --for 100ms
 expect 2 '*takes no argument*' 'stats with an argument' "$GPREEMPT" stats 4711
 
 # A program with an old client: RM has given out many numbers of clients since.
+stop_load "$idle"
 emu client_index 60000
 expect 0 '' 'ps of a program with an old client' "$GPREEMPT" ps --json
 holds "map(.pid) | index($load) != null" 'the program with an old client'
 expect 0 '' 'resume --all of a program with an old client' "$GPREEMPT" resume --all
+
+# It is not found in time, and another program is: the list says which process it leaves out.
+emu client_index 900000
+start_load
+missing="*process $load (rm-load) may use *its queues were not found*"
+expect 1 "$missing" 'ps without a program' "$GPREEMPT" ps --json
+expect 1 "$missing" 'resume --all without a program' "$GPREEMPT" resume --all
+expect 0 '' 'queues of the program that was found' "$GPREEMPT" queues "$LOAD"
+ends_right "$LOAD"
 ends_right "$load"
 finish

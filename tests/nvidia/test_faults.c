@@ -268,6 +268,36 @@ GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 	assert_int_equal(emu_load_stop(load), 0);
 }
 
+/* Also RM's list of computing processes has it no more. */
+static void vanish(struct gpu_world *w)
+{
+	emu_control(&w->emu, "fault handle_info 0x57 %d", ALWAYS);
+	emu_control(&w->emu, "fault child_handle 0x57 %d", ALWAYS);
+	emu_control(&w->emu, "fault get_info 0x57 %d", ALWAYS);
+	emu_control(&w->emu, "ignore pids %d", ALWAYS);
+}
+
+GPU_TEST(a_held_task_whose_handles_vanish_for_a_while_is_not_forgotten)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = {0};
+
+	assert_int_equal(gp_gpu_undo_record(w->gpu, handle, &undo), 0);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	vanish(w);
+	for (int i = 0; i < 300; i++) { /* several full looks */
+		assert_true(gw_sees(w, load->pid, NULL));
+		usleep(10000);
+	}
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
+	clear(w);
+	assert_int_equal(gw_act(w, GW_RELEASE, handle, 0).failed, 0);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+	assert_int_equal(emu_load_stop(load), 0);
+}
+
 GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 {
 	uint64_t longest_ns = 0, looks = 0;

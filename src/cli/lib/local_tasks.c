@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -213,13 +214,44 @@ static bool refresh(struct gp_task_ref *ref)
 	       !gp_gpu_find(ref->gpu, ref->seen.pid, &ref->seen, NULL);
 }
 
+static bool uses_backend(const struct gp_devices *devices, const char *name)
+{
+	for (unsigned i = 0; i < devices->n; i++)
+		if (!strcmp(devices->device[i].gpu->ops->name, name))
+			return true;
+	return false;
+}
+
+/* -errno: a process that has an undo record lives, and is not in the list. It may be held. */
+static int find_unlisted(const struct gp_devices *devices, const struct gp_undo_file *undo,
+			 const struct row *rows, int n, struct gp_error *err)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; undo && i < GP_UNDO_SLOTS; i++) {
+		bool listed = false;
+
+		if (!gp_undo_get(undo, i, &e) || !gp_record_process_lives(&e) ||
+		    !uses_backend(devices, e.backend))
+			continue;
+		for (int k = 0; k < n; k++)
+			listed |= rows[k].ref.seen.pid == e.undo.pid;
+		if (!listed)
+			return gp_fail(err, -EIO,
+				       "process %d has an undo record and may be held, and its "
+				       "queues are not seen; its state is not known",
+				       e.undo.pid);
+	}
+	return 0;
+}
+
 static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patient,
 		      struct json_object **tasks, struct gp_error *err)
 {
 	struct gp_undo_file *undo = NULL;
 	struct gp_task_ref *ref;
 	struct row *rows;
-	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, err);
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, err), r;
 
 	if (n < 0)
 		return n;
@@ -239,10 +271,13 @@ static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool pa
 			json_object_array_add(*tasks, row_to_json(&rows[i], undo));
 		gp_share_end(&rows[i].share, &rows[i].ref);
 	}
+	r = gp_devices_missing(devices, err);
+	if (!r)
+		r = find_unlisted(devices, undo, rows, n, err);
 	gp_undo_close(undo);
 	free(rows);
 	free(ref);
-	return 0;
+	return r;
 }
 
 static struct json_object *devices_to_json(const struct gp_devices *devices)
@@ -271,7 +306,7 @@ int gp_local_tasks(uint64_t for_ns, bool patient, struct json_object **answer, s
 	if (r)
 		return r;
 	r = read_tasks(&devices, for_ns, patient, &tasks, err);
-	if (!r) {
+	if (tasks) {
 		*answer = json_object_new_object();
 		json_object_object_add(*answer, "devices", devices_to_json(&devices));
 		json_object_object_add(*answer, "tasks", tasks);

@@ -776,8 +776,9 @@ static void release_all(const struct gp_devices *devices, struct outcome *o)
 	struct gp_task_ref *ref, found[GP_DEVICES_MAX];
 	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, &err);
 
-	if (n < 0)
+	if (n < 0 || gp_devices_missing(devices, &err))
 		o->exit = gp_cli_fail(&err);
+	err = (struct gp_error){0};
 	for (int i = 0; i < n; i++) {
 		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, &err);
 

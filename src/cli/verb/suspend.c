@@ -18,6 +18,7 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
+#define WORK_NS  (1 * GP_NS_PER_S) /* for work after a release that the driver confirmed */
 #define LEASE_NS (3 * GP_NS_PER_S) /* without a renewal for this time, the daemon ends the hold */
 #define RENEW_NS (500 * GP_NS_PER_MS)
 
@@ -82,7 +83,7 @@ struct event {
 	uint64_t ns;                /* see the kind */
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
-	bool by_driver_only;        /* BEGAN: see struct gp_observation */
+	enum gp_evidence evidence;  /* BEGAN, RELEASED */
 };
 
 static void print_event_json(const struct event *e)
@@ -100,8 +101,9 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
-	if (e->kind == BEGAN && e->by_driver_only)
-		gp_field_put_text(o, "confirmed_by", "driver");
+	if (e->evidence && (e->kind == BEGAN || e->kind == RELEASED))
+		gp_field_put_text(o, "confirmed_by",
+				  e->evidence == GP_EVIDENCE_DRIVER ? "driver" : "none");
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -122,6 +124,21 @@ static void print_lifetime(const struct event *e)
 		fputs(", until Ctrl-C", stdout);
 }
 
+static void print_evidence(const struct event *e)
+{
+	if (e->kind != BEGAN && e->kind != RELEASED)
+		return;
+	if (e->evidence == GP_EVIDENCE_NONE)
+		fputs(" (not confirmed: the driver accepted it, and does not tell the state of "
+		      "queues)",
+		      stdout);
+	else if (e->evidence == GP_EVIDENCE_DRIVER)
+		fputs(e->kind == BEGAN
+			      ? " (only the driver confirms it, running work cannot be seen)"
+			      : " (only the driver confirms it, no work was seen since)",
+		      stdout);
+}
+
 static void print_event_text(const struct event *e)
 {
 	struct gp_short_text time = gp_cli_duration(e->ns);
@@ -133,8 +150,6 @@ static void print_event_text(const struct event *e)
 	case BEGAN:
 		printf("held %s in %s", task, time.text);
 		print_lifetime(e);
-		if (e->by_driver_only)
-			fputs("; only the driver confirms it, running work cannot be seen", stdout);
 		break;
 	case AGAIN:
 		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
@@ -159,6 +174,7 @@ static void print_event_text(const struct event *e)
 		gp_print_eviction(&e->evicted);
 		break;
 	}
+	print_evidence(e);
 	putchar('\n');
 	fflush(stdout); /* a reader may wait at a pipe */
 }
@@ -174,7 +190,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.ns = ns,
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
-		.by_driver_only = h->last.by_driver_only,
+		.evidence = h->last.evidence,
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);
@@ -499,7 +515,13 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* Holds tasks again that were released, or that have a new queue. */
+/* Whether the driver says that the task is held, and it goes on working. */
+static bool works_on(const struct gp_hold *h)
+{
+	return h->last.unsure && h->last.failed == -EREMOTEIO;
+}
+
+/* Holds tasks again that were released, that have a new queue, or that go on working. */
 static int hold_again(struct gp_holds *holds, struct gp_error *err)
 {
 	bool any = false;
@@ -507,7 +529,7 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 	for (unsigned i = 0; i < holds->n; i++) {
 		struct gp_hold *h = &holds->hold[i];
 
-		if (h->held)
+		if (h->held && !works_on(h))
 			continue;
 		any = true;
 		if (!h->again++)
@@ -621,11 +643,32 @@ static int suspend(struct gp_holds *holds, struct gp_error *err)
 	return r ? r : hold_until_end(holds, err);
 }
 
+static bool any_misses_work(const struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		if (!holds->hold[i].held && holds->hold[i].last.evidence == GP_EVIDENCE_DRIVER)
+			return true;
+	return false;
+}
+
+/* A program that worked before the hold is usually seen to work after it. */
+static void look_for_work(struct gp_holds *holds)
+{
+	uint64_t until_ns = gp_monotonic_ns() + WORK_NS;
+
+	gp_holds_refresh(holds);
+	while (any_misses_work(holds) && gp_monotonic_ns() < until_ns) {
+		gp_holds_wait(holds, gp_monotonic_ns() + PAUSE_NS, -1);
+		gp_holds_refresh(holds);
+	}
+}
+
 /* Releases everything, also after a failure. An earlier message in `err` is kept. */
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_release(holds, err);
 
+	look_for_work(holds);
 	for (unsigned i = 0; i < holds->n; i++) {
 		const struct gp_hold *h = &holds->hold[i];
 

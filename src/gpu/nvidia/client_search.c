@@ -309,6 +309,7 @@ static void keep_changes(const struct gp_nv_group *was, struct gp_nv_group *g)
 	g->asked_disable = was->asked_disable;
 	g->doubtful = was->doubtful;
 	g->contradicted = was->contradicted;
+	g->untold = was->untold;
 	/* New channels are enabled, so the group does not count as disabled. */
 	g->disabled = was->disabled && g->nchannels <= was->nchannels;
 	g->unread = was->unread || g->nchannels != was->nchannels;
@@ -480,6 +481,23 @@ static bool client_is_gone(const struct gp_nv_target *t, const struct gp_nv_clie
 	return !c->doubtful;
 }
 
+/* RM can deny a client for a while. A group that is held must not be forgotten then: its client is
+ * believed to be gone when the process has closed the file of the client. */
+static bool is_held_and_open(const struct gp_nv_target *t, const struct gp_nv_client *c)
+{
+	bool open = false, held = false;
+
+	for (unsigned f = 0; f < t->nfiles; f++)
+		open |= t->file[f] == c->file;
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		const struct gp_nv_group *g = &t->group[i];
+
+		held |= g->client == c->handle && g->compute &&
+			(g->disabled || g->asked_disable || g->doubtful);
+	}
+	return open && held;
+}
+
 static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
 {
 	for (unsigned i = 0; i < t->ngroups; i++)
@@ -540,6 +558,12 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 		if (fd < 0)
 			fd = find_file(t, c);
 		c->gone = client_is_gone(t, c, fd);
+		if (c->gone && is_held_and_open(t, c)) {
+			c->gone = false;
+			c->doubtful++;
+			keep_groups(t, c);
+			continue;
+		}
 		if (c->gone)
 			continue;
 		if (fd < 0) { /* not reachable now: keep its groups */

@@ -253,9 +253,12 @@ static bool is_mixed(const struct reading *r)
 /* If only a part is disabled, the last change is not in force. */
 static void note_state(struct gp_nv_group *g, const struct reading *r)
 {
+	if (r->status == GP_RM_NOT_OFFERED && g->untold)
+		return; /* nothing else is known than the accepted change */
 	g->unread = r->status;
 	if (r->status)
 		return;
+	g->untold = false;
 	g->incomplete &= g->asked_disable || r->off; /* a hold by group is released by group */
 	g->disabled = is_mixed(r) ? !g->asked_disable : r->off;
 	g->contradicted &= g->disabled;
@@ -277,6 +280,14 @@ static void give_up_hold(struct gp_nv_target *t, struct gp_nv_group *g)
 		return;
 	r = read_channels(t, g, true);
 	note_state(g, &r);
+}
+
+bool gp_nv_is_untold(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		if (t->group[i].compute && t->group[i].untold)
+			return true;
+	return false;
 }
 
 void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
@@ -309,6 +320,7 @@ static void take_effect(struct gp_nv_group_ref *ref, bool disable, bool all)
 	if (r.status == GP_RM_NOT_OFFERED || gp_pidfd_ended(ref->target->pidfd)) {
 		g->disabled = disable;
 		g->doubtful = g->unread = false;
+		g->untold = r.status == GP_RM_NOT_OFFERED;
 		return;
 	}
 	note_state(g, &r);
@@ -346,7 +358,7 @@ void gp_nv_switch_in_turn(struct gp_nv_group_ref *ref, unsigned n, bool disable,
 		if (!ref[i].tried)
 			continue;
 		ref[i].group->asked_disable = disable;
-		ref[i].group->contradicted = false;
+		ref[i].group->contradicted = ref[i].group->untold = false;
 		if (ref[i].status)
 			take_failure(&ref[i], disable);
 		else

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "gpu/nvidia/nvidia_device.h"
 
 /* Measured on an H200 with driver 580.159.04. `gpreempt bench PID` measures other GPUs. */
@@ -266,7 +267,7 @@ static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observ
 	o->on_at_ns = t->on_at_ns;
 	o->off_at_ns = t->off_at_ns;
 	/* The activity of a held task is not known: it cannot run. */
-	if (t->active_known && !t->held) {
+	if (t->active_known && !t->held && !o->unproven) {
 		o->known |= GP_KNOWN_ACTIVE;
 		o->active = t->active;
 	}
@@ -291,6 +292,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 					 (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
 		o->failed = t->hold_failed ? t->hold_failed : t->slice_failed;
 		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
+		gp_nv_proof_describe(d, t, now_ns, o);
 		describe_use(t, now_ns, o);
 	}
 	pthread_mutex_unlock(&d->requests.lock);
@@ -380,6 +382,28 @@ static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct g
 	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
+static int nv_missing(struct gp_gpu *gpu, struct gp_error *err)
+{
+	struct gp_nv_gpu *d = of(gpu);
+	char name[32];
+	pid_t pid;
+	int r;
+
+	pthread_mutex_lock(&d->requests.lock);
+	r = d->scan_error;
+	pid = d->scan_missing;
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (pid && d->seen[i].pid == pid)
+			r = 0; /* it was found since */
+	pthread_mutex_unlock(&d->requests.lock);
+	if (!r)
+		return 0;
+	if (!pid)
+		return gp_fail(err, r, "not all processes could be examined: %s", gp_error_name(r));
+	return gp_fail(err, r, "process %d (%s) may use %s, and its queues were not found: %s", pid,
+		       gp_process_name(pid, name, sizeof name), gpu->info.name, gp_error_name(r));
+}
+
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
 		    struct gp_error *err)
 {
@@ -402,11 +426,19 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 static void nv_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
 	struct gp_nv_gpu *d = of(gpu);
+	struct gp_observation o = {0};
+	struct gp_nv_task *t;
 
 	pthread_mutex_lock(&d->requests.lock);
-	if (d->task[handle].unproven)
-		gp_fail(err, -EIO, "process %d: %s", d->task[handle].pid,
-			gp_rm_status_name(d->task[handle].unproven));
+	t = &d->task[handle];
+	gp_nv_proof_describe(d, t, gp_monotonic_ns(), &o);
+	if (t->unproven)
+		gp_fail(err, -EIO, "process %d: %s", t->pid, gp_rm_status_name(t->unproven));
+	else if (o.failed == -EREMOTEIO)
+		gp_fail(err, o.failed,
+			"the driver says that process %d is held, but it goes on working", t->pid);
+	else if (o.failed)
+		gp_fail(err, o.failed, "process %d: %s", t->pid, gp_rm_status_name(GP_RM_UNSEEN));
 	pthread_mutex_unlock(&d->requests.lock);
 }
 
@@ -448,6 +480,7 @@ static int make_visible(unsigned index, const char *name, const char *bus, struc
 
 static const struct gp_gpu_command_ops commands = {
 	.find = nv_find,
+	.missing = nv_missing,
 	.queues = nv_queues,
 	.split = nv_split,
 	.why = nv_why,

@@ -10,6 +10,7 @@
  *   process_scan.c    on the RM thread: new processes
  *   nvidia_queries.c  on the RM thread: answers to find, split and queues
  *   sampler.c         the sampler thread: which tasks were active
+ *   proof.c           compares holds and releases with the work that the sampler has seen
  *
  * requests.lock protects requests, tasks and the list of seen tasks. No thread holds it during a
  * driver call. The processes belong to the RM thread alone.
@@ -49,6 +50,7 @@ struct gp_nv_process {
 	uint64_t search_ns;               /* when to continue the search */
 	bool touched;                     /* gpreempt changed it: it is examined more often */
 	bool verify;                      /* read back the effect of the last hold or release */
+	uint64_t read_ns;                 /* when its state was last read back */
 	uint64_t verify_ns;               /* when to read back the state next, whoever changed it */
 	bool unreachable;                 /* the last attempt to duplicate its files failed */
 	unsigned heir_sweep;              /* the sweep that looks for its heirs; 0: it lives */
@@ -80,6 +82,14 @@ struct gp_nv_task {
 	int32_t hold_failed, slice_failed;
 	uint32_t hold_code, slice_code;
 	uint32_t unproven; /* status, if the last hold or release was only accepted; else 0 */
+	bool untold;       /* RM does not read back a group of the task */
+	bool draws;        /* the process has graphics objects, whose work is not held */
+	/* Begin and end of the call of the last hold or release; 0: there was none. */
+	uint64_t switch_ns, switched_ns;
+	uint64_t read_ns;    /* when RM was last asked for the state of its channels */
+	uint64_t hold_ns;    /* begin of the call of the last hold */
+	bool distrusted;     /* it worked while it was held */
+	bool released_again; /* since the last hold, see gp_nv_proof_wants_release */
 	struct gp_undo undo;
 
 	/* Written by the sampler. */
@@ -99,6 +109,7 @@ struct gp_nv_task {
 	uint64_t released_until_ns; /* and its end, when the task was held */
 	uint32_t percent;           /* last NVML sample */
 	uint64_t percent_ns;        /* begin of the window of that sample */
+	uint64_t worked_ns;         /* the last time at or after which it surely worked */
 };
 
 /* A question of a command, which waits for the answer. */
@@ -121,8 +132,9 @@ struct gp_nv_gpu {
 
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
-	int scan_error; /* -errno: the last sweep could not examine every process */
-	bool fresh;     /* a task was attached: the RM thread publishes it */
+	int scan_error;     /* -errno: the last sweep could not examine every process */
+	pid_t scan_missing; /* the first of these; 0: not known */
+	bool fresh;         /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
@@ -150,6 +162,7 @@ struct gp_nv_gpu {
 	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;      /* begun */
 	int sweep_error;      /* the first error of this sweep that can be temporary */
+	pid_t sweep_missing;  /* its process; 0: not known */
 	bool sweep_urgent;    /* a process waits for its heirs */
 	unsigned sweeps_done; /* the number of the last complete one */
 	pid_t *to_sweep;      /* the processes of this sweep */
@@ -180,6 +193,9 @@ struct gp_nv_gpu {
 void *gp_nv_rm_thread(void *gpu);
 void gp_nv_notify(struct gp_nv_gpu *d); /* makes event_fd readable */
 
+/* Repeats confirmed releases of a borrowed process that does no work since. */
+void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p);
+
 /* Writes the state of the groups of a process into its tasks, and the list of tasks into `seen`. */
 void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p);
 void gp_nv_publish_seen(struct gp_nv_gpu *d);
@@ -209,6 +225,20 @@ void gp_nv_forget_processes(struct gp_nv_gpu *d);
 
 /* nvidia_queries.c */
 void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call);
+
+/* proof.c */
+
+/* Whether NVML's use of the process is that of this task. Caller holds requests.lock. */
+bool gp_nv_proof_counts_use(const struct gp_nv_gpu *d, const struct gp_nv_task *t);
+/* After the call of a hold or release, as t->hold_want says. Caller holds requests.lock. */
+void gp_nv_proof_begin(struct gp_nv_task *t, uint64_t begun_ns, uint64_t now_ns);
+/* What the work that was seen says of the last hold or release. Caller holds requests.lock. */
+void gp_nv_proof_describe(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t now_ns,
+			  struct gp_observation *o);
+
+/* Whether the task does no work after a release that the driver confirmed, and the release is to be
+ * made once more. Caller holds requests.lock. */
+bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns);
 
 /* sampler.c */
 void *gp_nv_sampler(void *gpu);

@@ -9,12 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
+#include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-#define TRIES     3
-#define PAUSE_US  20000
-#define NO_ANSWER (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
+#define TRIES         3
+#define PAUSE_US      20000
+#define LATE_US       800000 /* a sample may be of work so long before it is read */
+#define WORK_NS       (3 * GP_NS_PER_S / 2)
+#define WORK_PAUSE_US 50000
+#define NO_ANSWER     (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
 
 struct record {
 	uint32_t gpu_id;
@@ -67,18 +72,15 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 }
 
 /* Whether each recorded group was found, or RM says that it is gone. A process that RM lists as
- * computing has a group. If RM has no list, a client of the process must be left: a program with a
- * control file has one. */
+ * computing has a group. A client of the process must be left: a program with a control file has
+ * one, and RM can deny all clients for a while. */
 static bool is_complete(const struct gp_nv_target *t, const struct record *r)
 {
 	unsigned groups = 0;
-	int listed = 0;
 
 	for (unsigned i = 0; i < t->ngroups; i++)
 		groups += t->group[i].compute && t->group[i].gpu_id == r->gpu_id;
-	if (!groups && r->n)
-		listed = gp_rm_lists(t->rm, t->pid);
-	if (listed > 0 || (listed < 0 && !t->nclients))
+	if (!groups && r->n && (!t->nclients || gp_rm_lists(t->rm, t->pid) > 0))
 		return false;
 	return groups >= r->n || !gp_nv_is_doubtful(t);
 }
@@ -110,7 +112,7 @@ static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
 
 /* A failure that RM reports is reported; answers that are missing or without effect are tried
  * again. */
-static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+static uint32_t restore_surely(struct gp_nv_target *t, const struct record *r)
 {
 	uint32_t status = restore_once(t, r);
 
@@ -120,6 +122,67 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 		status = restore_once(t, r);
 	}
 	return status;
+}
+
+/* Whether NVML has a sample after *newest_us in which the process worked. Updates *newest_us, which
+ * is in NVML's own time. */
+static bool has_worked(struct gp_nvml *nvml, void *device, pid_t pid, uint64_t *newest_us)
+{
+	struct gp_nvml_use use[256];
+	int n = gp_nvml_use(nvml, device, *newest_us, use, 256);
+	bool worked = false;
+
+	for (int i = 0; i < n; i++) {
+		worked |= use[i].pid == (uint32_t)pid && use[i].percent;
+		if (use[i].at_us > *newest_us)
+			*newest_us = use[i].at_us;
+	}
+	return worked;
+}
+
+/*
+ * RM accepted the release, and does not tell the state of channels. The release counts if the
+ * process works after it. Without NVML there is no other source than RM: the accepted call counts.
+ */
+static uint32_t see_work(const struct gp_nv_target *t, struct gp_nvml *nvml, void *device)
+{
+	uint64_t until_ns, newest_us = 0;
+
+	if (!device || gp_nvml_use(nvml, device, 0, NULL, 0) < 0)
+		return NV_OK;
+	usleep(LATE_US);
+	has_worked(nvml, device, t->pid, &newest_us); /* perhaps before the hold */
+	until_ns = gp_monotonic_ns() + WORK_NS;
+	while (gp_monotonic_ns() < until_ns && !gp_pidfd_ended(t->pidfd)) {
+		if (has_worked(nvml, device, t->pid, &newest_us))
+			return NV_OK;
+		usleep(WORK_PAUSE_US);
+	}
+	return gp_pidfd_ended(t->pidfd) ? NV_OK : GP_RM_UNSEEN;
+}
+
+/* The status of a release that RM accepted. The borrowed files keep the memory of a process that
+ * ends meanwhile, so they are given back first. */
+static uint32_t prove_release(struct gp_nv_target *t)
+{
+	struct gp_nvml *nvml;
+	char why[128], pci[16];
+	uint32_t status;
+
+	if (!gp_nv_is_untold(t) || !t->rm || !gp_rm_pci(t->rm, t->rm->gpu_id, pci))
+		return NV_OK;
+	gp_nv_target_give_back(t);
+	nvml = gp_nvml_open(why, sizeof why);
+	status = see_work(t, nvml, nvml ? gp_nvml_device(nvml, pci) : NULL);
+	gp_nvml_close(nvml);
+	return status;
+}
+
+static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+{
+	uint32_t status = restore_surely(t, r);
+
+	return status ? status : prove_release(t);
 }
 
 /* Each client has a file of its own. If each file has a known client, no client is missing. */
@@ -371,6 +434,8 @@ int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err)
 	}
 	if (!groups && gp_nv_is_doubtful(&t))
 		status = NO_ANSWER;
+	if (!status)
+		status = prove_release(&t);
 	gp_nv_target_close(&t);
 	gp_rm_close(&rm);
 	if (status)

@@ -39,8 +39,10 @@ static void note_error(struct gp_nv_gpu *d, pid_t pid, int error)
 
 	/* A process that does not answer is in execve, without a thread that could use the GPU. The
 	 * sweep counts as complete without it: its owner decides how long that lasts. */
-	if (lives && !is_final(error) && error != -ETIMEDOUT && !d->sweep_error)
-		d->sweep_error = error;
+	if (!lives || is_final(error) || error == -ETIMEDOUT || d->sweep_error)
+		return;
+	d->sweep_error = error;
+	d->sweep_missing = pid;
 }
 
 /* Whether the process is to be examined in this sweep. */
@@ -97,42 +99,51 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
-/* -errno: RM lists a process as computing, and does not name its groups. It may have just begun, or
- * its client may be old: then many indices have to be searched. The caller of the first scan()
- * waits for that, because it may be a command, which has no later scan. */
-static int find_unnamed(struct gp_nv_gpu *d)
+/* -errno: the process was not found. RM lists it as computing, and does not name its groups. It may
+ * have just begun, or its client may be old: then many indices have to be searched. The caller of
+ * the first scan() waits for that, because it may be a command, which has no later scan. */
+static int find_groups_of(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t until_ns)
+{
+	if (p->leader || gp_nv_computes(&p->target) || gp_rm_lists(&d->rm, p->target.pid) <= 0)
+		return 0;
+	p->rescan_ns = 0;
+	gp_nv_refresh(d, p, gp_monotonic_ns());
+	if (!d->swept)
+		gp_nv_search_until_found(d, p, until_ns);
+	if (gp_nv_computes(&p->target) || gp_nv_has_left(p))
+		return 0;
+	return p->searching ? -EAGAIN : -EIO;
+}
+
+/* Goes on after a process that is not found: the caller of scan() gets the others. */
+static void find_unnamed(struct gp_nv_gpu *d)
 {
 	uint64_t until_ns = gp_monotonic_ns() + FIRST_SEARCH_NS;
 
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		struct gp_nv_process *p = d->process[i];
+		int error = find_groups_of(d, d->process[i], until_ns);
 
-		if (p->leader || gp_nv_computes(&p->target) ||
-		    gp_rm_lists(&d->rm, p->target.pid) <= 0)
+		if (!error || d->sweep_error)
 			continue;
-		p->rescan_ns = 0;
-		gp_nv_refresh(d, p, gp_monotonic_ns());
-		if (!d->swept)
-			gp_nv_search_until_found(d, p, until_ns);
-		if (!gp_nv_computes(&p->target) && !gp_nv_has_left(p))
-			return p->searching ? -EAGAIN : -EIO;
+		d->sweep_error = error;
+		d->sweep_missing = d->process[i]->target.pid;
 	}
-	return 0;
 }
 
 static void end_sweep(struct gp_nv_gpu *d)
 {
-	int error = d->sweep_error ? d->sweep_error : find_unnamed(d);
-
+	find_unnamed(d);
 	d->nto_sweep = d->next_to_sweep = 0;
 	d->sweeps_done = d->sweeps;
 	d->sweep_urgent = false;
 	d->drop_ended_ns = 0; /* heirs are known now */
-	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
+	d->sweep_ns = gp_time_add(gp_monotonic_ns(),
+				  d->has_pids && !d->sweep_error ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
 	pthread_mutex_lock(&d->requests.lock);
 	d->swept = true;
-	d->scan_error = error;
+	d->scan_error = d->sweep_error;
+	d->scan_missing = d->sweep_missing;
 	pthread_cond_broadcast(&d->requests.changed);
 	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
@@ -145,6 +156,7 @@ static void begin_sweep(struct gp_nv_gpu *d)
 		gp_table_clear(&d->examined);
 	d->nto_sweep = d->next_to_sweep = 0;
 	d->sweep_error = gp_process_each(note_pid, d);
+	d->sweep_missing = 0;
 	d->sweep_ns = GP_NEVER; /* until this sweep has ended */
 	if (!d->nto_sweep)
 		end_sweep(d); /* no memory: a waiting scan() must not wait for ever */

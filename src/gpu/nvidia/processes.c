@@ -277,7 +277,8 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p, bool agai
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
-	p->verify_ns = gp_monotonic_ns() + READ_BACK_NS;
+	p->read_ns = gp_monotonic_ns();
+	p->verify_ns = p->read_ns + READ_BACK_NS;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		struct gp_nv_group *g = &p->target.group[i];
 
@@ -320,6 +321,7 @@ void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns
 	changed |= gp_nv_rescan(&p->target, full);
 	if (p->verify || has_unread(d, p) || now_ns >= p->verify_ns)
 		gp_nv_verify(d, p);
+	gp_nv_release_again(d, p);
 	gp_nv_target_give_back(&p->target);
 	changed |= note_settled(p);
 	gp_nv_publish_process(d, p);
@@ -523,6 +525,7 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 			c->disabled = g->disabled;
 			c->doubtful = g->doubtful;
 			c->contradicted = g->contradicted;
+			c->untold = g->untold;
 		}
 }
 

@@ -181,6 +181,9 @@ const char *gp_rm_status_name(uint32_t status)
 		return "the driver accepted the call, but reads back the old state";
 	if (status == GP_RM_PARTLY)
 		return "the driver accepted the call, but did it for a part of the channels only";
+	if (status == GP_RM_UNSEEN)
+		return "the driver accepted the release, but does not tell the state of channels, "
+		       "and no work of the process was seen since";
 	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
 		if (codes[i].status == status)
 			return codes[i].name;

@@ -24,6 +24,8 @@
  * the new state for a part of the channels only. */
 #define GP_RM_NO_EFFECT 0x40000000u
 #define GP_RM_PARTLY    0x40000001u
+/* RM accepted a release and does not read back channels, and the process has done no work since. */
+#define GP_RM_UNSEEN 0x40000002u
 
 /* This bit of a status: RM accepted a change whose effect cannot be read back. The other bits are
  * the status of the reading. */

@@ -69,6 +69,16 @@ static void note_released(struct gp_nv_task *t)
 	}
 }
 
+/* Graphics objects, of class 0x..97, have groups of their own, which are never held. */
+static bool draws(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		for (unsigned k = 0; k < t->client[i].nobjects; k++)
+			if ((t->client[i].object[k].class & 0xff) == 0x97)
+				return true;
+	return false;
+}
+
 void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 			 struct gp_nv_task *t)
 {
@@ -76,6 +86,8 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 
 	t->unsure = false;
 	t->held_known = true;
+	t->untold = false;
+	t->draws = draws(&p->target);
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
@@ -84,9 +96,11 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 		groups++;
 		disabled += g->disabled;
 		t->unsure |= g->doubtful;
+		t->untold |= g->untold;
 		t->held_known &= !g->unread;
 	}
 	t->pid = p->target.pid;
+	t->read_ns = p->read_ns;
 	t->has_groups = groups;
 	/* If only some groups are disabled, the hold or release has not taken effect yet. */
 	t->held = groups && (t->hold_want ? disabled == groups : disabled > 0);
@@ -154,6 +168,7 @@ struct action {
 	uint32_t queue;
 	struct gp_nv_process *process;
 	uint32_t status;
+	uint64_t begun_ns;
 };
 
 /* Takes the oldest requests of one kind. Returns their number. */
@@ -167,6 +182,7 @@ static unsigned take_batch(struct gp_nv_gpu *d, struct action *batch)
 		if (n && r->kind != batch[0].request.kind)
 			break;
 		batch[n++] = (struct action){.request = *r,
+					     .begun_ns = now(),
 					     .key = d->task[r->handle].key,
 					     .queue = d->task[r->handle].queue};
 		gp_requests_drop_first(&d->requests);
@@ -295,6 +311,7 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 		t->hold_failed = failed;
 		t->hold_code = code;
 		t->unproven = unproven;
+		gp_nv_proof_begin(t, a->begun_ns, now());
 	}
 }
 
@@ -318,6 +335,34 @@ static void publish_outcome(struct gp_nv_gpu *d, struct action *batch, unsigned 
 	}
 	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
+}
+
+void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p)
+{
+	uint32_t queue[GP_NV_SPLITS_MAX + 1];
+	unsigned n = 0;
+
+	pthread_mutex_lock(&d->requests.lock);
+	for (unsigned i = 0; i < d->ntasks && n < GP_NV_SPLITS_MAX; i++) {
+		struct gp_nv_task *t = &d->task[i];
+
+		if (!t->used || gp_nv_find_process(d, t->key) != p ||
+		    !gp_nv_proof_wants_release(t, now()))
+			continue;
+		t->released_again = true;
+		queue[n++] = t->queue;
+	}
+	pthread_mutex_unlock(&d->requests.lock);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < p->target.ngroups; k++) {
+			struct gp_nv_group_ref ref = {.target = &p->target,
+						      .group = &p->target.group[k]};
+
+			if (gp_nv_is_of_task(d, p, ref.group, queue[i]))
+				gp_nv_switch(&ref, 1, false);
+		}
+	if (n)
+		gp_log(GP_LOG_INFO, "release.no-work", "pid=%d", p->target.pid);
 }
 
 static bool act(struct gp_nv_gpu *d)

@@ -36,7 +36,7 @@ static void take_event(struct gp_nv_gpu *d, const struct gp_ctxsw_event *event)
 		return;
 	if (event->on) {
 		t->scheduled++;
-		t->on_at_ns = t->on_since_ns = at_ns;
+		t->on_at_ns = t->on_since_ns = t->worked_ns = at_ns;
 		return;
 	}
 	if (t->on_since_ns && at_ns > t->on_since_ns)
@@ -179,6 +179,16 @@ static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
 	return age_ns < GP_NS_PER_S ? now_ns - age_ns - GP_NV_USE_NS : 0;
 }
 
+/* A window may be longer than the usual one. */
+static void note_work(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t at_us,
+		      uint64_t now_ns)
+{
+	uint64_t began_ns = t->percent ? begin_of_window(at_us, now_ns) : 0;
+
+	if (began_ns > t->worked_ns + GP_NV_USE_NS && gp_nv_proof_counts_use(d, t))
+		t->worked_ns = began_ns - GP_NV_USE_NS;
+}
+
 static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	struct gp_nvml_use use[256];
@@ -209,6 +219,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 			continue;
 		t->percent = percent_of(use, n, t->pid, &at_us);
 		t->percent_ns = began_ns;
+		note_work(d, t, at_us, now_ns);
 		d->busy += t->percent;
 		d->workers += t->percent > 0;
 	}

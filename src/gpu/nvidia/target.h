@@ -62,6 +62,7 @@ struct gp_nv_group {
 	bool doubtful;
 	bool contradicted; /* RM accepted a release, and reads back that it is disabled */
 	bool unread;       /* not all channels were read back since it was found or changed */
+	bool untold;       /* RM accepted the last change, and offers no reading of its effect */
 	bool incomplete;   /* RM denies a listed channel: the group handle replaces the list */
 	uint64_t since_ns; /* when it was found first */
 	uint32_t slice_found_us; /* its own: at the last rescan before gpreempt changed it */
@@ -215,6 +216,9 @@ static inline void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool di
 {
 	gp_nv_switch_in_turn(ref, n, disable, NULL, NULL);
 }
+
+/* Whether RM accepted the last hold or release of a compute group without a reading of it. */
+bool gp_nv_is_untold(const struct gp_nv_target *t);
 
 /* Reads back whether the hardware has the group disabled. A hold that does not show is given up. A
  * group that cannot be read is `unread`. */
