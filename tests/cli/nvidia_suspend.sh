@@ -43,8 +43,9 @@ try "$GPREEMPT" suspend "$load"
 exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" 'held twice'
 is_held "$load" || fail 'the first hold is gone'
 expect 1 "gpreempt: process $load is already held or scheduled by*" 'bench of a held process' "$GPREEMPT" bench "$load"
-# Somebody who knows nothing of our record lets it run: held again.
-GPREEMPT_UNDO=$work/other expect 0 '' 'resume with another undo file' "$GPREEMPT" resume "$load"
+# A command that does not see our record releases it: held again, and the command says so.
+GPREEMPT_UNDO=$work/other expect 1 "gpreempt: process $load (rm-load) was released, and is held again by a program*" \
+	'resume with another undo file' "$GPREEMPT" resume "$load"
 until_true said first 'holding it again' || fail "not held again: $(<"$work/first")"
 until_true is_held "$load" || fail 'not held again'
 end_job INT "$first"

@@ -737,6 +737,14 @@ static void add_other_holder(struct gp_error *err)
 		cause.text);
 }
 
+static bool is_freed(const struct outcome *o, pid_t pid)
+{
+	for (const struct freed *f = o->freed; f; f = f->next)
+		if (f->pid == pid)
+			return true;
+	return false;
+}
+
 /* The tasks of one process. Always asks for a release: not every driver tells that a queue is
  * held. */
 static void release_process(const struct gp_task_ref *ref, int n, struct outcome *o)
@@ -746,7 +754,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 	bool changed, visible;
 	int r;
 
-	if (is_done(o, pid))
+	if (is_done(o, pid) || is_freed(o, pid))
 		return;
 	changed = visible = looks_changed(ref, n);
 	if (!changed && is_scheduled(o, pid)) {
