@@ -24,8 +24,8 @@ hold_it() {
 	is_held "$load" || fail 'not held'
 	has_record || fail 'held without a record'
 }
-names_the_daemon() { # its heartbeat is in the present file
-	"$GPREEMPT" doctor | grep -q "runs as process $DAEMON, its last heartbeat was"
+says_alive() { # says_alive PID: its heartbeat is in the present file
+	"$GPREEMPT" doctor | grep -q "runs as process $1, its last heartbeat was"
 }
 kill_daemon() {
 	kill_job "$DAEMON"
@@ -38,7 +38,7 @@ for loss in 'rm -f' 'truncate -s 0' 'truncate -s 100'; do
 	hold_it
 	$loss "$work/undo"
 	until_true has_record || fail "$loss: the daemon does not write its record again"
-	until_true names_the_daemon || fail "$loss: the daemon sends no heartbeat into the new file"
+	until_true says_alive "$DAEMON" || fail "$loss: the daemon sends no heartbeat into the new file"
 	is_held "$load" || fail "$loss: released"
 	kill -0 "$DAEMON" "$KEEPER" || fail "$loss: daemon or keeper has ended"
 	kill_daemon
@@ -55,6 +55,8 @@ until_true has_record || fail 'without the keeper, the daemon does not write its
 kill_daemon
 kill -CONT "$KEEPER"
 until_true is_running "$load" || fail 'held after the loss of the file without the keeper, and kill -9'
+# It undoes what its old file names first. It must have opened the new one before the next loss.
+until_true says_alive "$KEEPER" || fail 'the keeper does not use the new file'
 
 # The file is removed, and the daemon is killed before it notices: the keeper still has the records.
 begin_daemon
