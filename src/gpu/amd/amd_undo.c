@@ -73,7 +73,7 @@ static int end_session(const struct gp_amd_session *s, pid_t owner, struct gp_er
 		r = gp_kfd_disable(s->kfd, s->pid);
 		seen = gp_kfd_has_session(s->kfd, s->pid);
 		if (!seen || (seen < 0 && says_no_session(s, seen == -EPERM ? r : seen)))
-			return gp_amd_stands_still(s->pid) > 0 ? fail_still(s->pid, err) : 0;
+			return 0;
 	}
 	if (r == -EINVAL) /* but there is one */
 		r = 0;
@@ -138,7 +138,10 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 		close(s.pidfd);
 	if (kfd >= 0)
 		close(kfd);
-	return r ? gp_fail(err, r, "%s", why.text) : 0;
+	if (r)
+		return gp_fail(err, r, "%s", why.text);
+	/* Not while this process is the tracer: the owner may continue and attach again. */
+	return gp_amd_stands_still(undo->pid) > 0 ? fail_still(undo->pid, err) : 0;
 }
 
 struct look {

@@ -15,6 +15,8 @@
 
 #define UNLINK_TRIES    200
 #define UNLINK_PAUSE_US 50
+#define SEIZE_TRIES     10
+#define SEIZE_PAUSE_US  5000
 
 /* A number in /proc/PID/status; 0: not readable. */
 static pid_t status_of(pid_t pid, const char *key)
@@ -67,6 +69,24 @@ static int explain(const struct gp_amd_session *s, int code, struct gp_error *er
 	return gp_process_denied(err, s->pid, code);
 }
 
+/* The keeper and other commands of gpreempt trace a process only for a moment. A scheduler on a
+ * kernel before 6.12.103 stays its tracer. */
+static int seize(pid_t pid)
+{
+	int r = -EPERM;
+
+	for (int i = 0; i < SEIZE_TRIES && r == -EPERM; i++) {
+		pid_t tracer = i ? gp_amd_tracing_process(pid) : 0;
+
+		if (i && (!tracer || tracer == getpid() || !gp_process_is_gpreempt(tracer)))
+			break;
+		if (i)
+			usleep(SEIZE_PAUSE_US);
+		r = ptrace(PTRACE_SEIZE, pid, NULL, NULL) ? -errno : 0;
+	}
+	return r;
+}
+
 int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 {
 	int r;
@@ -74,7 +94,7 @@ int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 	/* The link to a process in execve would wait for the end of the call. */
 	if (gp_process_read_start_time(s->pid, &(uint64_t){0}) == -ETIMEDOUT)
 		return gp_process_silent(err, s->pid, -ETIMEDOUT);
-	r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
+	r = seize(s->pid);
 	/* A link whose unlink is not complete is used again; its interrupt is ignored. */
 	if (r && gp_amd_tracer_of(s->pid) != gettid())
 		return explain(s, r, err);
