@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,12 +409,14 @@ static int start_helper(struct inquirer *q)
 }
 
 /* Only root can keep a process of root in execve. A program with the set-user-ID bit has the real
- * uid of the user who started it. */
-static bool is_roots(pid_t pid)
+ * uid of the user who started it. A process that does not exist is in no execve. */
+static bool answers_surely(pid_t pid)
 {
 	uid_t uid[3];
 
-	return gp_process_uids(pid, uid) && !uid[0] && !uid[1] && !uid[2];
+	if (gp_process_uids(pid, uid))
+		return !uid[0] && !uid[1] && !uid[2];
+	return kill(pid, 0) && errno == ESRCH;
 }
 
 /* The answer of the helper. */
@@ -455,7 +458,7 @@ int gp_inquire(pid_t pid, gp_inquiry_work *work, void *data, size_t size,
 	pid_t self = getpid();
 	int r;
 
-	if (use_helpers && pid != self && !is_roots(pid))
+	if (use_helpers && pid != self && !answers_surely(pid))
 		q = find_inquirer(self);
 	files = files ? files : &none;
 	if (!q)

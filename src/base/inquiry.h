@@ -11,8 +11,8 @@
  * gp_inquire() therefore does such work in a helper process of the calling thread
  * (base/helper.h). If the helper waits for 50 ms, it is killed, and the process is `silent`: it is
  * not asked again for 1 s, then 2 s, up to 60 s. All processes of an account whose processes have
- * taken 100 ms of this thread are silent for the rest of 10 s. Processes of root are asked without
- * a helper.
+ * taken 100 ms of this thread are silent for the rest of 10 s. Processes of root, and those that
+ * have ended, are asked without a helper.
  */
 #ifndef GP_BASE_INQUIRY_H
 #define GP_BASE_INQUIRY_H
