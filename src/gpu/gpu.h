@@ -307,7 +307,8 @@ struct gp_gpu_command_ops {
 
 	/* The functions below need no open device. */
 
-	/* Puts a task back as an undo record says. -ESRCH: the process has ended. */
+	/* Puts a task back as an undo record says. -ESRCH: the process has ended. -ETIME: the
+	 * driver confirms it, but the process was not seen to work since. */
 	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
 
 	/* Releases every queue of a process, with or without an undo record of any owner. Sets
