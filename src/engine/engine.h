@@ -207,7 +207,10 @@ struct gp_task_stats {
 	uint64_t unproven_ns;
 	uint64_t preemptions;
 	uint64_t failures;
-	int failure; /* -errno of the last failed action; 0: none */
+	int failure;      /* -errno of the last failed action; 0: none */
+	int failing;      /* the same, if the action is wanted and will be tried again; else 0 */
+	int hold_failure; /* -errno of the last hold, if it failed and none took effect since */
+	bool under_way;   /* at the last tick: an action, or the preparation of one */
 	uint64_t undone;
 	uint64_t run_ns;    /* valid with run_source */
 	uint64_t run_at_ns; /* the time at which run_ns was measured */

@@ -69,6 +69,7 @@ struct gp_task {
 	struct gp_attempt slice;
 	struct gp_attempt record; /* rewriting the undo record */
 	int failure;              /* -errno of the last failed action */
+	int hold_failure;         /* -errno of the last hold, if it failed; 0: it took effect */
 	int record_number;        /* from before_change, if undo_kept */
 	uint64_t undone_ns;       /* when it was last reported that changes were undone */
 

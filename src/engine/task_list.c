@@ -358,6 +358,11 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.preemptions = counters->preemptions,
 		.failures = counters->failures,
 		.failure = t->failure,
+		.failing = t->hold.backoff_ns || t->slice.backoff_ns || t->record.backoff_ns
+				   ? t->failure
+				   : 0,
+		.hold_failure = t->hold_failure,
+		.under_way = t->hold.in_flight || t->slice.in_flight || e->seen[index].under_way,
 		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_at_ns = e->seen[index].run_at_ns,
