@@ -60,6 +60,9 @@ struct gp_task {
 	 * counted when activity proves it. If the next hold or release is requested earlier, it is
 	 * counted then, unless `distrusted`. The members effect_* describe it. */
 	bool effect_due;
+	/* The last hold or release was disproved or its state was lost before it was announced. It
+	 * is counted and announced as soon as the back end is sure of it. */
+	bool untold;
 	bool distrusted;         /* activity disproved a hold, and has proven none since */
 	bool effect_preempts;    /* it is the preemption of an active task */
 	uint64_t effect_ns;      /* from the request to the effect */
