@@ -14,6 +14,7 @@
 #define HOLD_FAILURES \
 	8 /* or has this many failures (about 250 ms), if the back end gives a reason */
 #define GANG_NS             (50 * GP_NS_PER_MS) /* for the same call to release the rest of the gang, too */
+#define WORK_NS             GP_NS_PER_S /* for work after a release that the driver confirmed */
 #define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
 /* New attributes whose actions fail are not in force after so many failures (about 30 ms) ... */
 #define ATTR_FAILURES 5
@@ -75,6 +76,7 @@ static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const st
 	dt->waiting[dt->nwaiting++] = (struct gp_waiting){.token = o->token,
 							  .task = o->task,
 							  .kind = kind,
+							  .was_held = t.held || t.unsure,
 							  .failures = t.failures,
 							  .since_ns = now_ns};
 }
@@ -183,6 +185,14 @@ static bool is_attr_over(struct gp_device_thread *dt, uint64_t now_ns, const str
 	return true;
 }
 
+/* A task that worked before its hold is usually seen to work soon after the release. */
+static bool may_be_seen_to_work(const struct gp_waiting *w, const struct gp_task_stats *t,
+				uint64_t now_ns)
+{
+	return w->was_held && !t->held && !t->held_by && !t->evicted.ns &&
+	       t->evidence == GP_EVIDENCE_DRIVER && now_ns < w->since_ns + WORK_NS;
+}
+
 /* Returns true if the wait is over; then it was answered. */
 static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w)
 {
@@ -211,6 +221,8 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 	/* A released task may stay held by the policy, a later hold or another program. Otherwise
 	 * nothing may stop it any more. */
 	if (held ? t.held && t.settled : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
+		if (!held && may_be_seen_to_work(w, &t, now_ns))
+			return false;
 		answer(dt, w->token, 0, "");
 		return true;
 	}

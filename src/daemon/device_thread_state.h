@@ -21,7 +21,8 @@ struct gp_waiting {
 	uint64_t token;
 	uint64_t task;
 	enum gp_command_kind kind; /* HOLD, RELEASE or ATTR; RELEASE also to become unmanaged */
-	uint64_t failures;         /* failures of the task when the wait began */
+	bool was_held;             /* when the wait began */
+	uint64_t failures;         /* failures of the task then */
 	uint64_t since_ns;
 };
 

@@ -198,6 +198,7 @@ struct gp_task_stats {
 	/* Another program holds it, and neither this engine nor a user of it wants that or will end
 	 * it. False if that is not visible. */
 	bool held_elsewhere;
+	enum gp_evidence evidence;  /* of the last hold or release, at the last tick */
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */

@@ -56,6 +56,7 @@ struct gp_task {
 	struct gp_eviction evicted; /* as observed */
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
+	enum gp_evidence evidence; /* as observed */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
 	 * counted when activity proves it. If the next hold or release is requested earlier, it is
 	 * counted then, unless `distrusted`. The members effect_* describe it. */

@@ -76,6 +76,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	}
 	t->unsure = o->unsure || (t->unsure && !(o->known & GP_KNOWN_HELD));
 	t->unproven = o->unproven;
+	t->evidence = o->evidence;
 }
 
 /* The state changed without a request. If the back end reports a failure, the hold did not last.

@@ -349,6 +349,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held_elsewhere = t->held && !t->our_hold && !t->unsure && !t->hold.in_flight &&
 				  !t->policy_hold && !t->gang_user_hold &&
 				  gp_is_left_alone(e, index),
+		.evidence = t->evidence,
 		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,
