@@ -237,7 +237,9 @@ struct gp_gather {
 	int status;               /* of the first failure */
 	char text[256];
 	uint64_t done_on; /* devices that succeeded, a bit for each */
-	pid_t pid;        /* the process concerned; 0 = none */
+	/* Why new attributes are not in force, by the number of the device; NULL: they are. */
+	struct json_object *not_in_force;
+	pid_t pid; /* the process concerned; 0 = none */
 	uint64_t start_time;
 	bool first;                     /* of a hold: it added a reason to hold the process */
 	uint64_t lease;                 /* of a hold; 0 = none */

@@ -14,7 +14,11 @@
 #define HOLD_FAILURES \
 	8 /* or has this many failures (about 250 ms), if the back end gives a reason */
 #define GANG_NS             (50 * GP_NS_PER_MS) /* for the same call to release the rest of the gang, too */
+#define WORK_NS             GP_NS_PER_S /* for work after a release that the driver confirmed */
 #define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
+/* New attributes whose actions fail are not in force after so many failures (about 30 ms) ... */
+#define ATTR_FAILURES 5
+#define ATTR_LIMIT_NS GP_NS_PER_S /* ... or after this time */
 
 /* The answer is kept until a snapshot shows the change, because the client may read it next. */
 static void answer(struct gp_device_thread *dt, uint64_t token, int status, const char *text)
@@ -37,34 +41,42 @@ void gp_device_thread_give_answers(struct gp_device_thread *dt)
 	dt->nanswers = 0;
 }
 
-/* Answers with the back end's reason, or else with the name of the device. */
-static void answer_failure(struct gp_device_thread *dt, uint64_t token,
-			   const struct gp_task_stats *t, int status)
+/* Why an action failed with `code`: the back end's reason, or else the name of the device. */
+static struct gp_error find_reason(struct gp_device_thread *dt, const struct gp_task_stats *t,
+				   int code)
 {
 	struct gp_error why = {0};
 
-	if (t)
-		gp_gpu_why(dt->gpu, t->handle, &why);
-	if (!*why.text && t && gp_error_is_local(t->failure))
-		gp_fail(&why, status, "gpreemptd could not do it on %s: %s", dt->gpu->info.name,
+	gp_gpu_why(dt->gpu, t->handle, &why);
+	if (!*why.text && gp_error_is_local(t->failure))
+		gp_fail(&why, code, "gpreemptd could not do it on %s: %s", dt->gpu->info.name,
 			gp_error_name(t->failure));
 	if (!*why.text)
-		gp_fail(&why, status,
+		gp_fail(&why, code,
 			"the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "
 			"cause",
-			dt->gpu->info.name, gp_error_name(status));
-	answer(dt, token, status, why.text);
+			dt->gpu->info.name, gp_error_name(code));
+	return why;
+}
+
+static void answer_failure(struct gp_device_thread *dt, uint64_t token,
+			   const struct gp_task_stats *t, int status)
+{
+	answer(dt, token, status, find_reason(dt, t, status).text);
 }
 
 static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
 {
+	bool leaves = o->kind == GP_COMMAND_ATTR && o->attr.class == GP_UNMANAGED;
+	enum gp_command_kind kind = leaves ? GP_COMMAND_RELEASE : o->kind;
 	struct gp_task_stats t = {0};
 
 	if (!o->token || gp_engine_find_task(dt->engine, o->task, &t))
 		return;
 	dt->waiting[dt->nwaiting++] = (struct gp_waiting){.token = o->token,
 							  .task = o->task,
-							  .held = o->kind == GP_COMMAND_HOLD,
+							  .kind = kind,
+							  .was_held = t.held || t.unsure,
 							  .failures = t.failures,
 							  .since_ns = now_ns};
 }
@@ -81,7 +93,7 @@ static const char *refusal_text(int status)
 static bool has_to_take_effect(const struct gp_command *o)
 {
 	return o->kind == GP_COMMAND_HOLD || o->kind == GP_COMMAND_RELEASE ||
-	       (o->kind == GP_COMMAND_ATTR && o->attr.class == GP_UNMANAGED);
+	       o->kind == GP_COMMAND_ATTR;
 }
 
 static void execute(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
@@ -128,21 +140,77 @@ static bool is_hopeless(struct gp_device_thread *dt, uint64_t now_ns, const stru
 	return why.code || waited_ns >= HOLD_UNEXPLAINED_NS;
 }
 
+/* Of a best-effort task that runs: why a hold would fail. An earlier hold has failed, or another
+ * debugger is in the way. */
+static struct gp_error find_obstacle(struct gp_device_thread *dt, const struct gp_task_stats *t)
+{
+	struct gp_error why = {0};
+
+	if (t->attr.class != GP_BEST_EFFORT || t->held)
+		return why;
+	if (t->hold_failure && t->hold_failure != -EAGAIN &&
+	    gp_engine_policy(dt->engine) != &gp_policy_none)
+		return find_reason(dt, t, t->hold_failure);
+	gp_gpu_why(dt->gpu, t->handle, &why);
+	return why.code == -EBUSY ? why : (struct gp_error){0};
+}
+
+/*
+ * New attributes: the answer follows when the task is held or runs, as the policy wants it, or when
+ * that fails. The attributes stay then, and the engine tries again.
+ */
+static bool is_attr_over(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w,
+			 const struct gp_task_stats *t)
+{
+	bool late = now_ns - w->since_ns >= ATTR_LIMIT_NS;
+	struct gp_error why = {0};
+
+	if (t->failing) {
+		bool enough = t->failures >= w->failures + ATTR_FAILURES && t->failing != -EAGAIN;
+
+		if (!late && !enough)
+			return false;
+		why = find_reason(dt, t, t->failing);
+	} else if (t->unsure || t->under_way ||
+		   (!t->held_elsewhere && t->held != (t->held_by != 0))) {
+		if (!late)
+			return false;
+		gp_fail(&why, -ETIMEDOUT,
+			"the state that the policy wants is not reached on %s yet",
+			dt->gpu->info.name);
+	} else {
+		why = find_obstacle(dt, t);
+	}
+	answer(dt, w->token, 0, why.text);
+	return true;
+}
+
+/* A task that worked before its hold is usually seen to work soon after the release. */
+static bool may_be_seen_to_work(const struct gp_waiting *w, const struct gp_task_stats *t,
+				uint64_t now_ns)
+{
+	return w->was_held && !t->held && !t->held_by && !t->evicted.ns &&
+	       t->evidence == GP_EVIDENCE_DRIVER && now_ns < w->since_ns + WORK_NS;
+}
+
 /* Returns true if the wait is over; then it was answered. */
 static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w)
 {
+	bool held = w->kind == GP_COMMAND_HOLD;
 	struct gp_task_stats t;
 
 	if (gp_engine_find_task(dt->engine, w->task, &t)) {
 		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
 		return true;
 	}
-	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
+	if (w->kind == GP_COMMAND_ATTR)
+		return is_attr_over(dt, now_ns, w, &t);
+	if (held && !(t.held_by & GP_HELD_BY_USER)) {
 		answer(dt, w->token, -ECANCELED,
 		       "the hold was cancelled: a user released the process meanwhile");
 		return true;
 	}
-	if (!w->held && t.held_for_gang) {
+	if (!held && t.held_for_gang) {
 		if (now_ns - w->since_ns < GANG_NS)
 			return false;
 		answer(dt, w->token, -EBUSY,
@@ -152,14 +220,15 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 	}
 	/* A released task may stay held by the policy, a later hold or another program. Otherwise
 	 * nothing may stop it any more. */
-	if (w->held ? t.held && t.settled
-		    : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
+	if (held ? t.held && t.settled : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
+		if (!held && may_be_seen_to_work(w, &t, now_ns))
+			return false;
 		answer(dt, w->token, 0, "");
 		return true;
 	}
 	if (!is_hopeless(dt, now_ns, w, &t))
 		return false;
-	if (w->held)
+	if (held)
 		gp_engine_user_release(
 			dt->engine,
 			w->task); /* so that the failed hold does not take effect later */

@@ -25,7 +25,8 @@ struct gp_device_thread_config {
 };
 
 enum gp_command_kind {
-	/* task, attr; if it becomes unmanaged, the answer follows when the task is released */
+	/* task, attr; the answer follows when the task is held or not, as the policy wants it; if
+	 * it becomes unmanaged, when the task is released */
 	GP_COMMAND_ATTR,
 	GP_COMMAND_HOLD,    /* task; the answer follows when the task is held */
 	GP_COMMAND_RELEASE, /* task; the answer follows when the task is released */
@@ -46,8 +47,8 @@ struct gp_command {
 
 struct gp_answer {
 	uint64_t token;
-	int status; /* 0 or -errno */
-	char text[256];
+	int status;     /* 0 or -errno */
+	char text[256]; /* with status 0: why new attributes are not in force; "": they are */
 };
 
 /* An event of the engine, with what is known about its task. */

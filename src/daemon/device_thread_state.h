@@ -15,12 +15,14 @@
 #include "daemon/ring.h"
 #include "undo/undo.h"
 
-/* A device command that waits until its task is held or released. */
+/* A device command that waits until its task is held or released, or is as its new attributes want
+ * it. */
 struct gp_waiting {
 	uint64_t token;
 	uint64_t task;
-	bool held;
-	uint64_t failures; /* failures of the task when the wait began */
+	enum gp_command_kind kind; /* HOLD, RELEASE or ATTR; RELEASE also to become unmanaged */
+	bool was_held;             /* when the wait began */
+	uint64_t failures;         /* failures of the task then */
 	uint64_t since_ns;
 };
 

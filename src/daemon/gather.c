@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One call that sends device commands, and one answer when all of them are done. */
 #include <errno.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,6 +38,7 @@ static void remove_gather(struct gp_control *c, struct gp_gather *g)
 		c->gathers = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
+	json_object_put(g->not_in_force);
 	free(g);
 }
 
@@ -86,6 +88,17 @@ void gp_gather_go(struct gp_gather *g)
 	finish_if_last(g);
 }
 
+/* Of several tasks on one device, the last reason is kept. */
+static void note_reason(struct gp_gather *g, unsigned device, const char *text)
+{
+	char key[16];
+
+	snprintf(key, sizeof key, "%u", device);
+	if (!g->not_in_force)
+		g->not_in_force = json_object_new_object();
+	json_object_object_add(g->not_in_force, key, json_object_new_string(text));
+}
+
 void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 {
 	struct gp_gather *g = (struct gp_gather *)(uintptr_t)answer->token;
@@ -95,6 +108,8 @@ void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 	} else {
 		g->done++;
 		g->done_on |= 1ull << device;
+		if (*answer->text)
+			note_reason(g, device, answer->text);
 	}
 	finish_if_last(g);
 }
@@ -108,6 +123,7 @@ void gp_gathers_end(struct gp_control *c)
 		if (g->call)
 			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN,
 				    "the daemon is shutting down");
+		json_object_put(g->not_in_force);
 		free(g);
 	}
 	c->gathers = NULL;

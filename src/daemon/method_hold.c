@@ -38,6 +38,21 @@ static struct gp_eviction find_eviction(const struct gp_control *c, const struct
 	return found;
 }
 
+/* What shows that the tasks are held, or released: the least of all. A task that the policy holds
+ * after a release is not asked. */
+static enum gp_evidence find_evidence(const struct gp_control *c, const struct gp_proc *proc)
+{
+	enum gp_evidence found = GP_EVIDENCE_ENOUGH;
+
+	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		if (t && t->held_by != GP_HELD_BY_POLICY && t->evidence > found)
+			found = t->evidence;
+	}
+	return found;
+}
+
 static bool is_held_elsewhere(const struct gp_control *c, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
@@ -94,6 +109,7 @@ static void finish(struct gp_gather *g)
 		json_object_object_add(result, "lease", json_object_new_uint64(g->lease));
 	if (is_held_elsewhere(g->control, proc))
 		json_object_object_add(result, "held_by_other", json_object_new_boolean(true));
+	gp_evidence_to_json(result, find_evidence(g->control, proc));
 	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
 }

@@ -75,9 +75,19 @@ static struct json_object *render_effective(const struct gp_policy_ops *policy,
 	return list;
 }
 
-/* The devices of the process; all devices if it has no tasks yet. */
-static struct json_object *render_devices(struct gp_control *c, const struct gp_proc *proc)
+/* Why the attributes are not in force on a device; NULL: they are. A new reference. */
+static struct json_object *find_reason(const struct gp_gather *g, unsigned device)
 {
+	char key[16];
+
+	snprintf(key, sizeof key, "%u", device);
+	return json_object_get(json_object_object_get(g->not_in_force, key));
+}
+
+/* The devices of the process; all devices if it has no tasks yet. */
+static struct json_object *render_devices(const struct gp_gather *g, const struct gp_proc *proc)
+{
+	struct gp_control *c = g->control;
 	struct json_object *list = json_object_new_array();
 	uint64_t used = proc->ntasks ? 0 : UINT64_MAX;
 
@@ -86,7 +96,7 @@ static struct json_object *render_devices(struct gp_control *c, const struct gp_
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_policy_ops *policy =
 			gp_device_thread_snapshot(c->thread[i])->policy;
-		struct json_object *o;
+		struct json_object *o, *reason;
 
 		if (!(used & 1ull << i) || !policy)
 			continue;
@@ -94,6 +104,9 @@ static struct json_object *render_devices(struct gp_control *c, const struct gp_
 		json_object_object_add(o, "device", json_object_new_uint64(i));
 		json_object_object_add(o, "policy", json_object_new_string(policy->name));
 		json_object_object_add(o, "in_force", render_effective(policy, &proc->attr));
+		reason = find_reason(g, i);
+		if (reason)
+			json_object_object_add(o, "not_in_force", reason);
 		json_object_array_add(list, o);
 	}
 	return list;
@@ -117,7 +130,7 @@ static void finish(struct gp_gather *g)
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_attr_to_json(attr, &proc->attr, proc->gang);
 	json_object_object_add(result, "attr", attr);
-	json_object_object_add(result, "devices", render_devices(g->control, proc));
+	json_object_object_add(result, "devices", render_devices(g, proc));
 	gp_rpc_reply(g->call, result);
 }
 

@@ -22,6 +22,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 
 	t->distrusted |= code == -EREMOTEIO;
 	t->failure = code;
+	t->hold_failure = a == &t->hold && a->target ? code : t->hold_failure;
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
 	if (a->backoff_ns > e->config.backoff_max_ns)
@@ -57,6 +58,7 @@ void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_n
 	t->effect_ns = took_ns;
 	t->effect_preempts = t->held && t->preempting;
 	t->effect_held_ns = 0;
+	t->hold_failure = t->held ? 0 : t->hold_failure;
 	t->preempting &= !t->held;
 	t->effect_due = unproven;
 	if (!unproven)

@@ -198,6 +198,7 @@ struct gp_task_stats {
 	/* Another program holds it, and neither this engine nor a user of it wants that or will end
 	 * it. False if that is not visible. */
 	bool held_elsewhere;
+	enum gp_evidence evidence;  /* of the last hold or release, at the last tick */
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */
@@ -207,7 +208,10 @@ struct gp_task_stats {
 	uint64_t unproven_ns;
 	uint64_t preemptions;
 	uint64_t failures;
-	int failure; /* -errno of the last failed action; 0: none */
+	int failure;      /* -errno of the last failed action; 0: none */
+	int failing;      /* the same, if the action is wanted and will be tried again; else 0 */
+	int hold_failure; /* -errno of the last hold, if it failed and none took effect since */
+	bool under_way;   /* at the last tick: an action, or the preparation of one */
 	uint64_t undone;
 	uint64_t run_ns;    /* valid with run_source */
 	uint64_t run_at_ns; /* the time at which run_ns was measured */

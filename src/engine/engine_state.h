@@ -56,10 +56,14 @@ struct gp_task {
 	struct gp_eviction evicted; /* as observed */
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
+	enum gp_evidence evidence; /* as observed */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
 	 * counted when activity proves it. If the next hold or release is requested earlier, it is
 	 * counted then, unless `distrusted`. The members effect_* describe it. */
 	bool effect_due;
+	/* The last hold or release was disproved or its state was lost before it was announced. It
+	 * is counted and announced as soon as the back end is sure of it. */
+	bool untold;
 	bool distrusted;         /* activity disproved a hold, and has proven none since */
 	bool effect_preempts;    /* it is the preemption of an active task */
 	uint64_t effect_ns;      /* from the request to the effect */
@@ -69,6 +73,7 @@ struct gp_task {
 	struct gp_attempt slice;
 	struct gp_attempt record; /* rewriting the undo record */
 	int failure;              /* -errno of the last failed action */
+	int hold_failure;         /* -errno of the last hold, if it failed; 0: it took effect */
 	int record_number;        /* from before_change, if undo_kept */
 	uint64_t undone_ns;       /* when it was last reported that changes were undone */
 

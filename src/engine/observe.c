@@ -53,7 +53,8 @@ void gp_note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 }
 
 /* The driver confirmed the last hold or release; later activity proves or disproves it. If it is
- * disproved, it has failed, and is neither counted nor announced. */
+ * disproved, it has failed, and is neither counted nor announced, until the back end is sure of it
+ * again: it has seen work late. */
 static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			  uint64_t now_ns)
 {
@@ -61,7 +62,13 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 
 	if (disproved && !t->hold.in_flight)
 		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
+	if (t->untold && !o->unsure && (o->known & GP_KNOWN_HELD) && o->held == t->held &&
+	    !t->hold.in_flight) {
+		t->effect_due = true;
+		t->untold = false;
+	}
 	if (o->unsure) {
+		t->untold |= t->effect_due;
 		t->effect_due = false;
 	} else if (t->effect_due && !o->unproven && !t->hold.in_flight) {
 		gp_effect_confirmed(e, t, now_ns);
@@ -69,6 +76,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	}
 	t->unsure = o->unsure || (t->unsure && !(o->known & GP_KNOWN_HELD));
 	t->unproven = o->unproven;
+	t->evidence = o->evidence;
 }
 
 /* The state changed without a request. If the back end reports a failure, the hold did not last.
@@ -88,27 +96,30 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 			uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_HELD;
-	bool was = t->held, was_in_flight = t->hold.in_flight;
+	bool was = t->held, was_in_flight = t->hold.in_flight, untold;
 
 	settle_effect(e, t, o, now_ns);
+	untold = t->untold;
 	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
 		t->unsure = o->unsure;
 		t->our_hold |= t->held; /* an observation in between may have cleared it */
+		t->untold = false;
 		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* The task may be released, or this engine may still hold it. */
 		t->held = false;
 		t->unsure = true;
+		t->untold |= was;
 		return;
 	} else if (known && !o->unsure && o->held != t->held) {
 		note_change(e, t, o, now_ns);
 		t->held = o->held;
-		t->effect_due = false;
+		t->effect_due = t->untold = false;
 	}
 	if (known && !o->held && !o->unsure && !o->unproven && !t->hold.in_flight)
 		t->our_hold = false; /* also after a hold that failed */
-	if (t->held == was)
+	if (t->held == was && t->untold == untold)
 		return;
 	t->our_hold &= t->held || t->effect_due;
 	/* A released task is assumed to have the device if the device cannot show whether it runs.

@@ -349,6 +349,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held_elsewhere = t->held && !t->our_hold && !t->unsure && !t->hold.in_flight &&
 				  !t->policy_hold && !t->gang_user_hold &&
 				  gp_is_left_alone(e, index),
+		.evidence = t->evidence,
 		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,
@@ -358,6 +359,11 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.preemptions = counters->preemptions,
 		.failures = counters->failures,
 		.failure = t->failure,
+		.failing = t->hold.backoff_ns || t->slice.backoff_ns || t->record.backoff_ns
+				   ? t->failure
+				   : 0,
+		.hold_failure = t->hold_failure,
+		.under_way = t->hold.in_flight || t->slice.in_flight || e->seen[index].under_way,
 		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_at_ns = e->seen[index].run_at_ns,

@@ -62,4 +62,14 @@ static inline bool gp_tells_in_time(uint32_t caps, uint64_t sample_period_ns)
  * tasks with tiny slices starve each other: on an H200 neither finished a kernel. */
 #define GP_TINY_SLICE_US 50u
 
+/* What shows that the last hold or release has taken effect. */
+enum gp_evidence {
+	GP_EVIDENCE_ENOUGH,
+	/* The driver reads back the state. The back end has not seen that the work of the task
+	 * stands still (hold), or goes on as before the hold (release). */
+	GP_EVIDENCE_DRIVER,
+	/* The driver accepted the call and does not tell the state: `held` is what was accepted. */
+	GP_EVIDENCE_NONE,
+};
+
 #endif

@@ -119,16 +119,6 @@ typedef void gp_finding_fn(void *arg, const struct gp_finding *finding);
 /* Actions that returned -EINPROGRESS and have not ended. */
 enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
 
-/* What shows that the last hold or release has taken effect. */
-enum gp_evidence {
-	GP_EVIDENCE_ENOUGH,
-	/* The driver reads back the state. The back end has not seen that the work of the task
-	 * stands still (hold), or goes on as before the hold (release). */
-	GP_EVIDENCE_DRIVER,
-	/* The driver accepted the call and does not tell the state: `held` is what was accepted. */
-	GP_EVIDENCE_NONE,
-};
-
 /* The state of one attached task at one instant. */
 struct gp_observation {
 	uint32_t handle; /* in */
@@ -307,7 +297,8 @@ struct gp_gpu_command_ops {
 
 	/* The functions below need no open device. */
 
-	/* Puts a task back as an undo record says. -ESRCH: the process has ended. */
+	/* Puts a task back as an undo record says. -ESRCH: the process has ended. -ETIME: the
+	 * driver confirms it, but the process was not seen to work since. */
 	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
 
 	/* Releases every queue of a process, with or without an undo record of any owner. Sets

@@ -15,6 +15,8 @@
  * undo is repeated, at growing intervals, until a heartbeat arrives. A heartbeat stops the replay
  * even between two records. If the undo keeps failing, only the owner can release the task. It is
  * killed: SIGKILL also ends a frozen process, and the driver or the replay then releases the task.
+ * It is not killed if the driver confirms the undo and only the work of the task is missing: the
+ * program may wait for its host.
  *
  * It is alive, sends heartbeats, and does not release a task whose release was asked for: the
  * record is undone and stays. Such an owner is not killed.
@@ -228,11 +230,16 @@ static void kill_owner(struct gp_watch *w, const struct gp_undo_entry *e)
 		gp_log(GP_LOG_ERROR, "owner.not-killed", "pid=%d errno=%d", e->owner, -r);
 }
 
-/* A failed attempt to take a task from a living owner. */
+/* A failed attempt to take a task from a living owner. -ETIME: the owner has nothing left to
+ * release, as far as the driver says. */
 static void note_failure(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *e, int code)
 {
 	struct gp_watched_record *record = &w->record[slot];
 
+	if (code == -ETIME) {
+		record->failures = 0;
+		return;
+	}
 	record->failures += code == -ETIMEDOUT ? KILL_AFTER : 1; /* it had 5 s */
 	if (record->failures >= KILL_AFTER && is_silent(w, slot, e))
 		kill_owner(w, e);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Undos that fail are repeated soon enough: a program stands still until one succeeds. */
+/* Undos that fail: they are repeated soon enough, because a program stands still until one
+ * succeeds, and a silent owner is killed if only it can release. */
 #include "support/test.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,13 +73,23 @@ static int tear_down(void **state)
 	return unlink(path);
 }
 
+/* The slot of the only record; GP_UNDO_SLOTS: there is none yet. */
+static unsigned find_record(void)
+{
+	struct gp_undo_entry e;
+	unsigned slot = 0;
+
+	while (slot < GP_UNDO_SLOTS && !gp_undo_get(file, slot, &e))
+		slot++;
+	return slot;
+}
+
 /* The slot of a record of this process, whose owner has ended. */
 static unsigned put_record_of_the_dead(void)
 {
 	struct gp_undo undo = {
 		.key = 1, .pid = getpid(), .start_time = gp_process_start_time(getpid())};
-	struct gp_undo_entry e;
-	unsigned slot = 0;
+	unsigned slot;
 	int status;
 	pid_t pid = fork();
 
@@ -84,10 +97,29 @@ static unsigned put_record_of_the_dead(void)
 		_exit(gp_undo_put(file, "nvidia", &undo) < 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	while (slot < GP_UNDO_SLOTS && !gp_undo_get(file, slot, &e))
-		slot++;
+	slot = find_record();
 	assert_true(slot < GP_UNDO_SLOTS);
 	return slot;
+}
+
+/* A process that has sent one heartbeat for its record of this process, and no more. */
+static pid_t start_silent_owner(void)
+{
+	struct gp_undo undo = {
+		.key = 1, .pid = getpid(), .start_time = gp_process_start_time(getpid())};
+	pid_t pid = fork();
+
+	if (!pid) {
+		int mine = gp_undo_put(file, "nvidia", &undo);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		gp_undo_record_heartbeat(file, (unsigned)mine, 1);
+		for (;;)
+			pause();
+	}
+	TEST_WAIT(find_record() < GP_UNDO_SLOTS &&
+		  gp_undo_record_heartbeat_ns(file, find_record()));
+	return pid;
 }
 
 /* As if the time until the next attempt had passed. */
@@ -126,4 +158,26 @@ TEST_WITH(a_failed_undo_is_repeated_within_a_second_however_often_it_failed, set
 		assert_true(record->not_before_ns <= gp_monotonic_ns() + BETWEEN_NS);
 		assert_true(watch.search_ns <= record->not_before_ns);
 	}
+}
+
+/* The driver says that the owner has nothing to release: its target may wait for its host. */
+TEST_WITH(an_owner_is_killed_if_it_alone_can_release_and_not_if_only_work_is_missing, set_up,
+	  tear_down)
+{
+	pid_t owner = start_silent_owner();
+	struct gp_watched_record *record = &watch.record[find_record()];
+	bool is_check;
+	int status;
+
+	watch.timeout_ns = 0;
+	TEST_WAIT((gp_watch_run(&watch, gp_monotonic_ns(), &is_check), record->heartbeat_ns));
+	shared->code = -ETIME;
+	for (unsigned i = 0; i < ATTEMPTS; i++)
+		try_now(record);
+	assert_int_equal(waitpid(owner, &status, WNOHANG), 0);
+	shared->code = -EBUSY;
+	for (unsigned i = 0; i < ATTEMPTS; i++)
+		try_now(record);
+	TEST_WAIT(waitpid(owner, &status, WNOHANG) == owner);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }

@@ -90,8 +90,8 @@ GPU_TEST(without_channel_states_a_release_counts_if_the_process_works)
 	assert_true(asked(w, false, a.handle).unproven);
 	TEST_WAIT(gw_look(w, a.handle).unsure);
 	assert_int_equal(gw_look(w, a.handle).failed, -ETIME);
-	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -EIO);
-	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), -EIO);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ETIME);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load->pid, NULL, NULL), -ETIME);
 	emu_control(&w->emu, "clear_faults");
 	assert_int_equal(emu_control(&w->emu, "unsupported channel_state"), 0);
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);

@@ -6,6 +6,7 @@
  */
 #include "support/test.h"
 
+#include <dirent.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -208,6 +209,60 @@ TEST(a_file_of_a_file_system_that_does_not_answer_hangs_no_other_client)
 	await_with_files(&c, 2);
 	stop(&c);
 	mute_fuse_stop(&fuse);
+	raw_close(file);
+}
+
+/* Of all threads of this process. A shell that counts them would close `file` at its start. */
+static unsigned count_children(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned n = 0;
+	int child;
+
+	assert_non_null(tasks);
+	for (struct dirent *e; (e = readdir(tasks));) {
+		char path[300];
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/children", e->d_name);
+		f = *e->d_name == '.' ? NULL : fopen(path, "re");
+		while (f && fscanf(f, "%d", &child) == 1)
+			n++;
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return n;
+}
+
+/* Each of these clients had a child process that hangs. */
+TEST(an_account_whose_files_hang_keeps_two_children_and_others_are_served)
+{
+	struct crowd c = {0};
+	struct mute_fuse fuse;
+	unsigned before;
+	char path[64];
+	int file;
+
+	if (!mute_fuse_start(&fuse, "/mnt", NULL))
+		skip();
+	file = open(mute_fuse_path(&fuse, "/mnt/file", path, sizeof path), O_RDONLY | O_CLOEXEC);
+	assert_return_code(file, errno);
+	start(&c);
+	before = count_children();
+	mute_fuse_silence(&fuse);
+	for (unsigned i = 0; i < MANY - 1; i++) {
+		assert_int_equal(raw_send_files(c.fd[i], ECHO, &file, 1, 0), 0);
+		await_with_files(&c, i + 1);
+		usleep(150000); /* longer than the server waits for more */
+	}
+	assert_int_equal(count_children(), before + 2);
+	raw_send(c.fd[MANY - 1], ECHO, strlen(ECHO));
+	raw_hear_result(c.fd[MANY - 1], 1);
+	bystander_goes_on(&c.beside, 5);
+	mute_fuse_stop(&fuse); /* the children end, and the other sockets are closed */
+	TEST_WAIT(count_children() < before);
+	stop(&c);
 	raw_close(file);
 }
 

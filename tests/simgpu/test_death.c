@@ -3,6 +3,8 @@
  * reports that at once. */
 #include "simgpu_world.h"
 
+#include <sys/un.h>
+
 #include "hold/replay.h"
 #include "undo/undo.h"
 
@@ -175,6 +177,45 @@ SIM_TEST(a_lost_server_is_a_lost_gpu)
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gpu = world_open(0);
 	assert_int_equal(world_count(gpu), 0);
+}
+
+static void scan_until(struct gp_gpu *gpu, bool gone, uint64_t limit_ns)
+{
+	uint64_t until_ns = now() + limit_ns, slowest_ns = 0;
+	struct gp_seen seen;
+
+	do {
+		uint64_t from_ns = now();
+
+		gp_gpu_scan(gpu, now(), &seen, 1);
+		slowest_ns = now() - from_ns > slowest_ns ? now() - from_ns : slowest_ns;
+		usleep(20000);
+	} while (now() < until_ns && gp_gpu_is_gone(gpu) != gone);
+	assert_in_range(slowest_ns, 0, 1500 * GP_NS_PER_MS);
+}
+
+/* The scans are those of a device thread, which must not wait. */
+SIM_TEST(a_new_server_that_does_not_answer_delays_no_scan)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct gp_gpu *gpu = world_train(w);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	world_kill(&w->server, SIGKILL);
+	scan_until(gpu, true, 5 * GP_NS_PER_S);
+	assert_true(gp_gpu_is_gone(gpu));
+	unlink(w->path);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", w->path);
+	assert_return_code(bind(fd, (struct sockaddr *)&address, sizeof address), errno);
+	assert_return_code(listen(fd, 8), errno);
+	scan_until(gpu, false, 5 * GP_NS_PER_S);
+	assert_true(gp_gpu_is_gone(gpu));
+	close(fd);
+	unlink(w->path);
+	world_start_server(w, "h200", "events", "1");
+	scan_until(gpu, false, PATIENCE_NS);
+	assert_false(gp_gpu_is_gone(gpu));
+	world_close(gpu);
 }
 
 SIM_TEST(a_program_whose_gpu_is_gone_says_so)

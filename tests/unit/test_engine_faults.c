@@ -137,6 +137,39 @@ RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 	rig_run(r, 2 * S);
 	assert_true(rig_task(r, 0).settled);
 	assert_true(rig_stats(r)->release_failures >= 1);
+	assert_int_equal(rig_stats(r)->releases, 1);
+	assert_int_equal(r->events[GP_EVENT_RELEASED], 1);
+}
+
+/* The back end sees work late, and no action is under way then. */
+RIG_TEST(a_disproved_release_that_is_confirmed_later_is_counted_and_announced)
+{
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD].asks_to_wait = r->gpu.fault[FAKE_RELEASE].asks_to_wait = true;
+	rig_start(r, &scripted);
+	rig_run(r, 50 * MS);
+	rig_is(r, 0)->unproven = true;
+	want(1, GP_RUN, 0);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 50 * MS);
+	rig_is(r, 0)->unproven = false;
+	rig_is(r, 0)->unsure = true;
+	rig_is(r, 0)->failed = -ETIME;
+	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.status = -ETIME};
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 3 * S);
+	assert_int_equal(rig_stats(r)->releases, 0);
+	assert_int_equal(r->events[GP_EVENT_RELEASED], 0);
+	assert_true(rig_task(r, 0).unsure);
+
+	rig_is(r, 0)->unsure = false;
+	rig_is(r, 0)->failed = 0;
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 3 * S);
+	assert_int_equal(rig_stats(r)->releases, 1);
+	assert_int_equal(r->events[GP_EVENT_RELEASED], 1);
+	assert_true(rig_task(r, 0).settled);
 }
 
 /* A keeper undid the last hold, and the engine requests it again: until then the device shows the

@@ -282,6 +282,21 @@ const char *gp_ask_unused_text(struct json_object *answer, const struct gp_given
 	return out;
 }
 
+/* One clause for each device on which actions for the process fail. */
+static void append_failing(struct sentence *s, struct json_object *answer)
+{
+	for (size_t i = 0; i < gp_field_count(answer, "devices"); i++) {
+		struct json_object *device =
+			json_object_array_get_idx(gp_field(answer, "devices"), i);
+		const char *reason = gp_field_text(device, "not_in_force");
+
+		if (reason)
+			append(s, "; ", "%snot in force on device %llu: %s",
+			       s->used ? "" : "accepted, ",
+			       (unsigned long long)gp_field_number_or(device, "device", 0), reason);
+	}
+}
+
 const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given_attrs *given,
 			       char *out, size_t size)
 {
@@ -295,7 +310,10 @@ const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given
 	for (size_t i = 0; i < n && asked && !(given->given & GP_GIVEN_CLASS); i++)
 		idle += without_effect(json_object_array_get_idx(devices, i), asked) == asked;
 	*out = 0;
-	if (n && idle == n)
+	append_failing(&s, answer);
+	if (s.used)
+		; /* the reason was given */
+	else if (n && idle == n)
 		append(&s, "", "kept without effect");
 	else if (tasks)
 		append(&s, "", "in force on %llu device%s", (unsigned long long)tasks,

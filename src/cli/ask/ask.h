@@ -34,8 +34,8 @@ const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size);
 
 /*
  * The effect of attributes, from the answer to `set`: "in force on 2 devices; policy priority does
- * not use share". Attributes count if `given` has them or if they differ from the default.
- * Returns `out`.
+ * not use share", "accepted, not in force on device 0: REASON". Attributes count if `given` has
+ * them or if they differ from the default. Returns `out`.
  */
 const char *gp_ask_effect_text(struct json_object *answer, const struct gp_given_attrs *given,
 			       char *out, size_t size);

@@ -172,3 +172,24 @@ void gp_print_eviction(const struct gp_eviction *evicted)
 		       evicted->by_reset ? "only after a restart of the program"
 					 : "when the driver restores it");
 }
+
+enum gp_evidence gp_field_evidence(struct json_object *o)
+{
+	const char *by = gp_field_text(o, "confirmed_by");
+
+	if (!by)
+		return GP_EVIDENCE_ENOUGH;
+	return !strcmp(by, "driver") ? GP_EVIDENCE_DRIVER : GP_EVIDENCE_NONE;
+}
+
+void gp_print_evidence(enum gp_evidence evidence, bool held)
+{
+	if (evidence == GP_EVIDENCE_NONE)
+		fputs(" (not confirmed: the driver accepted it, and does not tell the state of "
+		      "queues)",
+		      stdout);
+	else if (evidence == GP_EVIDENCE_DRIVER)
+		fputs(held ? " (only the driver confirms it, running work cannot be seen)"
+			   : " (only the driver confirms it, no work was seen since)",
+		      stdout);
+}

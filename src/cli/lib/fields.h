@@ -46,6 +46,11 @@ void gp_field_put_eviction(struct json_object *object, const struct gp_eviction 
 /* "; evicted by the driver 2 s ago: ...", or nothing. */
 void gp_print_eviction(const struct gp_eviction *evicted);
 
+/* `confirmed_by` of an answer to `hold` or `release`. */
+enum gp_evidence gp_field_evidence(struct json_object *object);
+/* " (only the driver confirms it, ...)" behind "held" or "released", or nothing. */
+void gp_print_evidence(enum gp_evidence evidence, bool held);
+
 /* Adds an empty array or object, and returns it, borrowed. */
 struct json_object *gp_field_put_list(struct json_object *object, const char *key);
 struct json_object *gp_field_put_object(struct json_object *object, const char *key);

@@ -17,7 +17,7 @@
 #include "gpu/backends.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
-#include "task/task.h"
+#include "task/json/task_json.h"
 
 static struct {
 	struct gp_targets targets;
@@ -104,8 +104,10 @@ static void note_done(struct outcome *o, pid_t pid)
 }
 
 static void print_released(const struct outcome *o, pid_t pid, const char *name,
-			   const struct owner *owner, const struct gp_eviction *evicted)
+			   const struct owner *owner, struct json_object *answer)
 {
+	struct gp_eviction evicted = gp_field_eviction(answer);
+
 	if (!owner)
 		printf("released %d (%s)", pid, name);
 	else if (owner->state == GP_OWNER_ENDED)
@@ -125,7 +127,8 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 		       owner->name, owner->pid);
 	else
 		printf("released %d (%s), which %d (%s) held", pid, name, owner->pid, owner->name);
-	gp_print_eviction(evicted);
+	gp_print_eviction(&evicted);
+	gp_print_evidence(gp_field_evidence(answer), false);
 	putchar('\n');
 }
 
@@ -143,13 +146,14 @@ static void note_released(struct outcome *o, pid_t pid, const struct owner *owne
 	gp_process_name(pid, name, sizeof name);
 	o->released++;
 	if (!env.json) {
-		print_released(o, pid, name, owner, &evicted);
+		print_released(o, pid, name, owner, answer);
 		return;
 	}
 	process = gp_list_object(o->list);
 	gp_field_put(process, "pid", (uint64_t)pid);
 	gp_field_put_text(process, "name", name);
 	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
+	gp_evidence_to_json(process, gp_field_evidence(answer));
 	gp_field_put_eviction(process, &evicted);
 }
 

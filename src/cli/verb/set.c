@@ -29,7 +29,7 @@ static void check(struct argp_state *state)
 
 static void print_result(pid_t pid, struct json_object *answer)
 {
-	char name[32], attr[256], effect[512];
+	char name[32], attr[256], effect[1024];
 
 	gp_process_name(pid, name, sizeof name);
 	if (env.json) {

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/lib/stop.h"
 #include "hold/hold.h"
+#include "task/json/task_json.h"
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
@@ -101,9 +102,8 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
-	if (e->evidence && (e->kind == BEGAN || e->kind == RELEASED))
-		gp_field_put_text(o, "confirmed_by",
-				  e->evidence == GP_EVIDENCE_DRIVER ? "driver" : "none");
+	if (e->kind == BEGAN || e->kind == RELEASED)
+		gp_evidence_to_json(o, e->evidence);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
 		gp_field_put_us(o, "for_us", env.for_ns);
@@ -122,21 +122,6 @@ static void print_lifetime(const struct event *e)
 		fputs(", kept by the daemon until gpreempt resume", stdout);
 	else
 		fputs(", until Ctrl-C", stdout);
-}
-
-static void print_evidence(const struct event *e)
-{
-	if (e->kind != BEGAN && e->kind != RELEASED)
-		return;
-	if (e->evidence == GP_EVIDENCE_NONE)
-		fputs(" (not confirmed: the driver accepted it, and does not tell the state of "
-		      "queues)",
-		      stdout);
-	else if (e->evidence == GP_EVIDENCE_DRIVER)
-		fputs(e->kind == BEGAN
-			      ? " (only the driver confirms it, running work cannot be seen)"
-			      : " (only the driver confirms it, no work was seen since)",
-		      stdout);
 }
 
 static void print_event_text(const struct event *e)
@@ -174,7 +159,8 @@ static void print_event_text(const struct event *e)
 		gp_print_eviction(&e->evicted);
 		break;
 	}
-	print_evidence(e);
+	if (e->kind == BEGAN || e->kind == RELEASED)
+		gp_print_evidence(e->evidence, e->kind == BEGAN);
 	putchar('\n');
 	fflush(stdout); /* a reader may wait at a pipe */
 }
@@ -318,7 +304,8 @@ static void print_daemon_event(const struct held *h, unsigned i, enum event_kind
 				    .name = h->name[i],
 				    .device = -1,
 				    .ns = ns,
-				    .evicted = gp_field_eviction(answer)};
+				    .evicted = gp_field_eviction(answer),
+				    .evidence = gp_field_evidence(answer)};
 
 	(env.json ? print_event_json : print_event_text)(&event);
 }

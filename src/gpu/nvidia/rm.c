@@ -193,6 +193,8 @@ const char *gp_rm_status_name(uint32_t status)
 
 int gp_rm_errno(uint32_t status)
 {
+	if (status == GP_RM_UNSEEN)
+		return -ETIME;
 	if (gp_rm_is_unproven(status))
 		return -EIO;
 	if (status & GP_RM_ERRNO)

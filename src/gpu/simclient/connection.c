@@ -27,7 +27,7 @@ const char *gp_simgpu_path(char *out, size_t size)
 	return out;
 }
 
-static int connect_to(const char *path, struct gp_error *err)
+static int connect_to(const char *path, int flags, struct gp_error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval patience = {.tv_sec = ANSWER_S};
@@ -39,7 +39,7 @@ static int connect_to(const char *path, struct gp_error *err)
 			"the path of the simulated GPU's socket is too long; set a shorter one "
 			"with GPREEMPT_SIMGPU");
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
 	if (fd < 0)
 		return gp_fail(err, -errno, "cannot make a socket: %s", gp_error_name(-errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -99,13 +99,26 @@ static ssize_t receive(int s, struct gp_simgpu_welcome *w, int fd[2])
 	return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
 }
 
-static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hello,
-		     struct gp_simgpu_welcome *w, int fd[2], struct gp_error *err)
+int gp_simgpu_ask(const char *path, const struct gp_simgpu_hello *hello, bool wait,
+		  struct gp_error *err)
 {
-	ssize_t n = send(s, hello, sizeof *hello, MSG_NOSIGNAL);
+	int s = connect_to(path, wait ? 0 : SOCK_NONBLOCK, err), r;
+
+	if (s < 0 || send(s, hello, sizeof *hello, MSG_NOSIGNAL) >= 0)
+		return s;
+	r = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	close(s);
+	return gp_fail(err, r, "the simulated GPU at %s does not answer: %s", path,
+		       gp_error_name(r));
+}
+
+static int take_welcome(int s, const char *path, struct gp_simgpu_welcome *w, int fd[2],
+			struct gp_error *err)
+{
+	ssize_t n;
 
 	*w = (struct gp_simgpu_welcome){0};
-	n = n < 0 ? -errno : receive(s, w, fd);
+	n = receive(s, w, fd);
 	if (n < 0)
 		return gp_fail(err, n == -EAGAIN ? -ETIMEDOUT : (int)n,
 			       "the simulated GPU at %s does not answer: %s", path,
@@ -122,14 +135,11 @@ static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hell
 	return 0;
 }
 
-int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
-		      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
+int gp_simgpu_welcomed(int s, const char *path, struct gp_simgpu_welcome *welcome, int fd[2],
+		       struct gp_error *err)
 {
-	int s = connect_to(path, err), got[2] = {-1, -1}, r;
+	int got[2] = {-1, -1}, r = take_welcome(s, path, welcome, got, err);
 
-	if (s < 0)
-		return s;
-	r = say_hello(s, path, hello, welcome, got, err);
 	if (!r && fd && (got[0] < 0 || got[1] < 0))
 		r = gp_fail(err, -EPROTO, "the simulated GPU at %s did not send its state", path);
 	for (unsigned i = 0; i < 2; i++) {
@@ -138,6 +148,17 @@ int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
 		else if (got[i] >= 0)
 			close(got[i]);
 	}
+	return r;
+}
+
+int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
+		      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
+{
+	int s = gp_simgpu_ask(path, hello, true, err), r;
+
+	if (s < 0)
+		return s;
+	r = gp_simgpu_welcomed(s, path, welcome, fd, err);
 	if (!r)
 		return s;
 	close(s);

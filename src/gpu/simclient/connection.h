@@ -18,6 +18,14 @@ const char *gp_simgpu_path(char *out, size_t size);
 int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
 		      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err);
 
+/* The same in two steps. The first returns the socket; without `wait` no step waits, and the second
+ * returns -ETIMEDOUT as long as there is no answer. After a failure the caller closes the socket.
+ */
+int gp_simgpu_ask(const char *path, const struct gp_simgpu_hello *hello, bool wait,
+		  struct gp_error *err);
+int gp_simgpu_welcomed(int socket, const char *path, struct gp_simgpu_welcome *welcome, int fd[2],
+		       struct gp_error *err);
+
 /* The number of devices, or -errno. */
 int gp_simgpu_devices(const char *path, struct gp_error *err);
 

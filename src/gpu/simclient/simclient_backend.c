@@ -13,6 +13,7 @@
 #include "base/log.h"
 
 #define REOPEN_NS (1 * GP_NS_PER_S) /* between attempts to open a device whose server had ended */
+#define ANSWER_NS (2 * GP_NS_PER_S) /* for a server to answer one */
 
 /* A missing server is an error: this back end is used only when it was selected. */
 static int probe(void)
@@ -78,12 +79,13 @@ static void follow_server(struct gp_simclient_gpu *d, uint64_t now_ns)
 		return;
 	if (!d->reopen_ns)
 		gp_log(GP_LOG_WARN, "device.gone", "name=\"%s\"", d->base.info.name);
-	else if (now_ns >= d->reopen_ns && !gp_simclient_reopen(d))
+	else if ((now_ns >= d->reopen_ns || d->asked_fd >= 0) &&
+		 !gp_simclient_reopen(d, now_ns >= d->reopen_ns))
 		gp_log(GP_LOG_INFO, "device.back", "name=\"%s\"", d->base.info.name);
 	if (!d->lost)
 		d->reopen_ns = 0;
 	else if (now_ns >= d->reopen_ns)
-		d->reopen_ns = now_ns + REOPEN_NS;
+		d->reopen_ns = now_ns + (d->asked_fd < 0 ? REOPEN_NS : ANSWER_NS);
 }
 
 static bool is_gone(const struct gp_gpu *gpu)

@@ -82,6 +82,8 @@ void gp_simclient_free(struct gp_simclient_gpu *d)
 		close(d->fd);
 	if (d->event_fd >= 0)
 		close(d->event_fd);
+	if (d->asked_fd >= 0)
+		close(d->asked_fd);
 	free(d);
 }
 
@@ -95,43 +97,61 @@ static int take_path(struct gp_simclient_gpu *d, const char *path)
 	return n < 0 || (size_t)n >= sizeof d->path ? -ENAMETOOLONG : 0;
 }
 
-int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
-		      struct gp_error *err)
+static struct gp_simgpu_hello hello_of(unsigned index)
 {
-	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_HELLO,
+	return (struct gp_simgpu_hello){.kind = GP_SIMGPU_HELLO,
 					.version = GP_SIMGPU_VERSION,
 					.role = GP_SIMGPU_CONTROLS,
 					.device = index};
-	struct gp_simgpu_welcome welcome;
+}
+
+static struct gp_simclient_gpu *make_device(unsigned index)
+{
 	struct gp_simclient_gpu *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return NULL;
+	d->base.ops = &gp_simgpu_ops;
+	d->index = index;
+	d->fd = d->event_fd = d->asked_fd = -1;
+	return d;
+}
+
+/* Uses the files of a welcome. d->fd is the socket. */
+static int use(struct gp_simclient_gpu *d, const struct gp_simgpu_welcome *welcome, const int fd[2],
+	       struct gp_error *err)
+{
+	int r;
+
+	d->event_fd = fd[1];
+	d->controller = welcome->controller;
+	r = welcome->controller < GP_SIMGPU_CONTROLLERS ? map_state(d, fd[0]) : -EPROTO;
+	close(fd[0]);
+	return r ? gp_fail(err, r, "the simulated GPU at %s has an invalid state", d->path) : 0;
+}
+
+int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
+		      struct gp_error *err)
+{
+	struct gp_simgpu_hello hello = hello_of(index);
+	struct gp_simgpu_welcome welcome;
+	struct gp_simclient_gpu *d = make_device(index);
 	int fd[2] = {-1, -1}, r;
 
 	if (!d)
 		return gp_fail(err, -ENOMEM, "no memory");
-	d->base.ops = &gp_simgpu_ops;
-	d->index = index;
-	d->fd = d->event_fd = -1;
 	r = take_path(d, path);
 	if (r) {
 		free(d);
 		return gp_fail(err, r, "the absolute path of %s is too long for a socket", path);
 	}
 	d->fd = gp_simgpu_connect(path, &hello, &welcome, fd, err);
-	if (d->fd < 0) {
-		r = d->fd;
+	r = d->fd < 0 ? d->fd : use(d, &welcome, fd, err);
+	if (r)
 		gp_simclient_free(d);
-		return r;
-	}
-	d->event_fd = fd[1];
-	d->controller = welcome.controller;
-	r = welcome.controller < GP_SIMGPU_CONTROLLERS ? map_state(d, fd[0]) : -EPROTO;
-	close(fd[0]);
-	if (r) {
-		gp_simclient_free(d);
-		return gp_fail(err, r, "the simulated GPU at %s has an invalid state", path);
-	}
-	*gpu = d;
-	return 0;
+	else
+		*gpu = d;
+	return r;
 }
 
 bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
@@ -145,15 +165,12 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 	return d->lost;
 }
 
-int gp_simclient_reopen(struct gp_simclient_gpu *d)
+/* Replaces `d` by `new`, which is freed. */
+static int replace(struct gp_simclient_gpu *d, struct gp_simclient_gpu *new)
 {
-	struct gp_simclient_gpu *new;
-	int r = gp_simclient_open(d->path, d->index, &new, NULL);
-
-	if (r)
-		return r;
 	if (dup3(new->event_fd, d->event_fd, O_CLOEXEC) < 0) {
-		r = -errno;
+		int r = -errno;
+
 		gp_simclient_free(new);
 		return r;
 	}
@@ -164,6 +181,54 @@ int gp_simclient_reopen(struct gp_simclient_gpu *d)
 	*d = *new;
 	free(new);
 	return 0;
+}
+
+/* The new server has answered: `s` is the socket. */
+static int begin_anew(struct gp_simclient_gpu *d, int s, const struct gp_simgpu_welcome *welcome,
+		      const int fd[2])
+{
+	struct gp_simclient_gpu *new = make_device(d->index);
+	int r;
+
+	if (!new) {
+		close(s);
+		close(fd[0]);
+		close(fd[1]);
+		return -ENOMEM;
+	}
+	memcpy(new->path, d->path, sizeof new->path);
+	new->fd = s;
+	fcntl(s, F_SETFL, 0); /* some packets wait for room */
+	r = use(new, welcome, fd, NULL);
+	if (!r)
+		return replace(d, new);
+	gp_simclient_free(new);
+	return r;
+}
+
+int gp_simclient_reopen(struct gp_simclient_gpu *d, bool anew)
+{
+	struct gp_simgpu_hello hello = hello_of(d->index);
+	struct gp_simgpu_welcome welcome;
+	int fd[2] = {-1, -1}, s, r;
+
+	if (anew && d->asked_fd >= 0) {
+		close(d->asked_fd);
+		d->asked_fd = -1;
+	}
+	if (d->asked_fd < 0)
+		d->asked_fd = gp_simgpu_ask(d->path, &hello, false, NULL);
+	s = d->asked_fd;
+	if (s < 0)
+		return s;
+	r = gp_simgpu_welcomed(s, d->path, &welcome, fd, NULL);
+	if (r == -ETIMEDOUT)
+		return r;
+	d->asked_fd = -1;
+	if (!r)
+		return begin_anew(d, s, &welcome, fd);
+	close(s);
+	return r;
 }
 
 int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsigned n, bool wait)

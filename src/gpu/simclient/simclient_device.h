@@ -37,6 +37,7 @@ struct gp_simclient_gpu {
 	char path[GP_SIMGPU_PATH_SIZE];
 	unsigned index;
 	int fd, event_fd;
+	int asked_fd; /* to a new server that has not answered yet; -1: none */
 	const struct gp_simgpu_state *state;
 	uint32_t controller;
 	uint64_t serial; /* of the last packet */
@@ -78,8 +79,9 @@ void gp_simclient_free(struct gp_simclient_gpu *d);
 bool gp_simclient_is_lost(struct gp_simclient_gpu *d);
 
 /* Opens a lost device again, when a server is there. No task is attached. The event descriptor
- * keeps its number. 0 or -errno. May wait for a server that does not answer, for 2 s. */
-int gp_simclient_reopen(struct gp_simclient_gpu *d);
+ * keeps its number. 0 or -errno; -ETIMEDOUT: the server has not answered yet, and the next call
+ * looks again, unless `anew`: it asks again. Does not wait. */
+int gp_simclient_reopen(struct gp_simclient_gpu *d, bool anew);
 
 /* Sends the first `n` targets of d->packet. 0 or -errno: -EAGAIN: the socket is full. */
 int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsigned n, bool wait);

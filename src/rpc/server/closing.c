@@ -13,6 +13,8 @@
  * - Before a socket is closed it is shut down, so that nothing more can come, and emptied in the
  *   same way. If files are left, a child process keeps the socket until the daemon has closed it,
  *   and exits. An exiting process does not linger. Whatever hangs there hangs without the daemon.
+ *   An account with PER_ACCOUNT children that hang gets another only for BATCH sockets at once; the
+ *   sockets wait until then. The last children and places are kept for other accounts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +35,13 @@
 #endif
 
 #define DISCARD_SIZE 16384u
-#define BATCH        64u /* sockets for which a child is started at once */
-#define BATCH_US     (100 * GP_NS_PER_MS / GP_NS_PER_US)
+#define BATCH        64u /* sockets of one account for which a child is started at once */
+#define PER_ACCOUNT  2u  /* children */
+/* Places that only accounts with fewer than PER_ACCOUNT children can take. */
+#define CHILDREN_KEPT 16u
+#define SOCKETS_KEPT  (2 * BATCH)
+#define ANY           ((uid_t)-1) /* also the account of a client that is not known */
+#define BATCH_US      (100 * GP_NS_PER_MS / GP_NS_PER_US)
 
 void gp_rpc_refuse_files(int fd)
 {
@@ -109,25 +116,32 @@ static void close_others(const int *fd, unsigned n)
 	close_range(from, ~0u, 0);
 }
 
+static bool is_of(const struct gp_rpc_closing *s, uid_t account)
+{
+	return account == ANY || s->account == account;
+}
+
 /*
  * Until the pipe is closed the child keeps the sockets. Then it exits with them. It keeps none of
  * the daemon's other files: a child that hangs at its exit must not keep connections of other
  * clients, or the GPU memory of a target, alive.
  */
-static pid_t start_child(const struct gp_rpc_closer *closer, const int pipe[2])
+static pid_t start_child(const struct gp_rpc_closer *closer, uid_t account, const int pipe[2])
 {
 	int keep[GP_RPC_CLOSING_MAX + 1];
+	unsigned n = 0;
 	pid_t pid;
 	char byte;
 
 	for (unsigned i = 0; i < closer->n; i++)
-		keep[i] = closer->fd[i];
-	keep[closer->n] = pipe[0];
-	qsort(keep, closer->n + 1, sizeof *keep, by_number);
+		if (is_of(&closer->socket[i], account))
+			keep[n++] = closer->socket[i].fd;
+	keep[n++] = pipe[0];
+	qsort(keep, n, sizeof *keep, by_number);
 	pid = fork();
 	if (pid)
 		return pid;
-	close_others(keep, closer->n + 1);
+	close_others(keep, n);
 	(void)!read(pipe[0], &byte, 1);
 	_exit(0);
 }
@@ -135,53 +149,102 @@ static pid_t start_child(const struct gp_rpc_closer *closer, const int pipe[2])
 static void reap(struct gp_rpc_closer *closer)
 {
 	for (unsigned i = 0; i < GP_RPC_CLOSERS; i++)
-		if (closer->child[i] > 0 && waitpid(closer->child[i], NULL, WNOHANG))
-			closer->child[i] = 0;
+		if (closer->child[i].pid && waitpid(closer->child[i].pid, NULL, WNOHANG))
+			closer->child[i].pid = 0;
 }
 
-/* 0 or -errno; the sockets stay open then. */
-static int close_by_child(struct gp_rpc_closer *closer)
+static unsigned count_children(const struct gp_rpc_closer *closer, uid_t account)
 {
-	unsigned slot = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_RPC_CLOSERS; i++)
+		n += closer->child[i].pid &&
+		     (account == ANY || closer->child[i].account == account);
+	return n;
+}
+
+static unsigned count_sockets(const struct gp_rpc_closer *closer, uid_t account)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < closer->n; i++)
+		n += closer->socket[i].account == account;
+	return n;
+}
+
+static bool may_start(const struct gp_rpc_closer *closer, uid_t account)
+{
+	unsigned children = count_children(closer, ANY);
+
+	if (count_children(closer, account) < PER_ACCOUNT)
+		return children < GP_RPC_CLOSERS;
+	return count_sockets(closer, account) >= BATCH && children < GP_RPC_CLOSERS - CHILDREN_KEPT;
+}
+
+/* Closes the sockets of the account. After a failure they stay open. */
+static void close_by_child(struct gp_rpc_closer *closer, uid_t account)
+{
+	unsigned slot = 0, kept = 0;
 	int pipe[2];
 	pid_t pid;
 
 	if (pipe2(pipe, O_CLOEXEC))
-		return -errno;
-	pid = start_child(closer, pipe);
+		return;
+	pid = start_child(closer, account, pipe);
 	for (unsigned i = 0; pid > 0 && i < closer->n; i++)
-		close(closer->fd[i]);
+		if (is_of(&closer->socket[i], account))
+			close(closer->socket[i].fd);
+		else
+			closer->socket[kept++] = closer->socket[i];
 	close(pipe[0]);
 	close(pipe[1]);
 	if (pid < 0)
-		return -EAGAIN;
-	closer->n = 0;
-	while (slot < GP_RPC_CLOSERS - 1 && closer->child[slot])
+		return;
+	closer->n = kept;
+	while (slot < GP_RPC_CLOSERS && closer->child[slot].pid)
 		slot++;
-	/* If all slots have a child that hangs, the new child replaces the one in the last slot,
-	 * which is then never waited for. */
-	closer->child[slot] = pid;
-	return 0;
+	if (slot < GP_RPC_CLOSERS) { /* else the daemon ends */
+		closer->child[slot].pid = pid;
+		closer->child[slot].account = account;
+	}
+}
+
+/* One child for each account that may have one. */
+static void close_waiting(struct gp_rpc_closer *closer)
+{
+	for (unsigned i = 0; i < closer->n;) {
+		uid_t account = closer->socket[i].account;
+		unsigned before = closer->n;
+
+		if (may_start(closer, account))
+			close_by_child(closer, account);
+		i = closer->n < before ? 0 : i + 1;
+	}
 }
 
 static int on_time(sd_event_source *source, uint64_t at_us, void *arg)
 {
 	struct gp_rpc_closer *closer = arg;
-	bool again;
 
 	(void)at_us;
 	reap(closer);
-	again = closer->n && close_by_child(closer);
-	for (unsigned i = 0; i < GP_RPC_CLOSERS; i++)
-		again |= closer->child[i] > 0;
-	if (again) {
+	close_waiting(closer);
+	if (closer->n || count_children(closer, ANY)) {
 		sd_event_source_set_time_relative(source, BATCH_US);
 		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	}
 	return 0;
 }
 
-void gp_rpc_close_socket(struct gp_rpc_server *server, int fd)
+/* An account whose children hang does not take the last places. */
+static bool has_room(const struct gp_rpc_closer *closer, uid_t account)
+{
+	bool hangs = count_children(closer, account) >= PER_ACCOUNT;
+
+	return closer->n < GP_RPC_CLOSING_MAX - (hangs ? SOCKETS_KEPT : 0);
+}
+
+void gp_rpc_close_socket(struct gp_rpc_server *server, int fd, uid_t account)
 {
 	struct gp_rpc_closer *closer = &server->closer;
 
@@ -191,14 +254,14 @@ void gp_rpc_close_socket(struct gp_rpc_server *server, int fd)
 		return;
 	}
 	server->counters.with_files++;
-	if (closer->n == GP_RPC_CLOSING_MAX) {
-		gp_log(GP_LOG_WARN, "rpc.socket-leaked", "fd=%d; no child process can be started",
-		       fd);
+	if (!has_room(closer, account)) {
+		gp_log(GP_LOG_WARN, "rpc.socket-leaked",
+		       "fd=%d account=%u; no child process can be started", fd, account);
 		return;
 	}
-	closer->fd[closer->n++] = fd;
-	if (closer->n >= BATCH)
-		close_by_child(closer);
+	closer->socket[closer->n++] = (struct gp_rpc_closing){fd, account};
+	if (count_sockets(closer, account) >= BATCH && may_start(closer, account))
+		close_by_child(closer, account);
 	sd_event_source_set_time_relative(closer->timer, BATCH_US);
 	sd_event_source_set_enabled(closer->timer, SD_EVENT_ONESHOT);
 }
@@ -219,7 +282,7 @@ void gp_rpc_closer_end(struct gp_rpc_server *server)
 	struct gp_rpc_closer *closer = &server->closer;
 
 	if (closer->n)
-		close_by_child(closer);
+		close_by_child(closer, ANY);
 	reap(closer);
 	closer->timer = sd_event_source_disable_unref(closer->timer);
 }

@@ -70,7 +70,7 @@ void gp_rpc_conn_close(struct gp_rpc_conn *c)
 	c->io = sd_event_source_disable_unref(c->io);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	gp_lines_free(&c->lines);
-	gp_rpc_close_socket(server, c->fd);
+	gp_rpc_close_socket(server, c->fd, c->account);
 	*(c->prev ? &c->prev->next : &server->conns) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
@@ -249,7 +249,7 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd, uid_t account)
 	int r;
 
 	if (!c) {
-		gp_rpc_close_socket(server, fd);
+		gp_rpc_close_socket(server, fd, account);
 		return -ENOMEM;
 	}
 	*c = (struct gp_rpc_conn){.refs = 1,

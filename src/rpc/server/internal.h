@@ -13,7 +13,7 @@
 
 #define GP_RPC_CALL_FDS    4   /* pidfds of the targets of one call */
 #define GP_RPC_CLOSING_MAX 512 /* more than both sockets have clients */
-#define GP_RPC_CLOSERS     8   /* child processes that are waited for */
+#define GP_RPC_CLOSERS     64  /* child processes at the same time */
 
 /* One line to be sent to one or more clients. */
 struct gp_rpc_message {
@@ -99,9 +99,15 @@ struct gp_rpc_call {
 
 /* Sockets with files of clients, and the children that close them (closing.c). */
 struct gp_rpc_closer {
-	int fd[GP_RPC_CLOSING_MAX];
+	struct gp_rpc_closing {
+		int fd;
+		uid_t account;
+	} socket[GP_RPC_CLOSING_MAX]; /* they wait for a child */
 	unsigned n;
-	pid_t child[GP_RPC_CLOSERS]; /* 0: none */
+	struct {
+		pid_t pid; /* 0: none */
+		uid_t account;
+	} child[GP_RPC_CLOSERS];
 	sd_event_source *timer;
 };
 
@@ -153,8 +159,8 @@ void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length);
 ssize_t gp_rpc_receive(int fd, char *bytes, size_t size);
 /* Whether files are among the unread bytes. */
 bool gp_rpc_has_files(int fd);
-/* Closes the socket of a client, perhaps later. */
-void gp_rpc_close_socket(struct gp_rpc_server *server, int fd);
+/* Closes the socket of a client of this account, perhaps later. (uid_t)-1: it is not known. */
+void gp_rpc_close_socket(struct gp_rpc_server *server, int fd, uid_t account);
 /* Makes the kernel refuse files of clients that connect from now on, if it can. */
 void gp_rpc_refuse_files(int fd);
 bool gp_rpc_files_refused(int fd);

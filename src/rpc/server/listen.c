@@ -110,7 +110,7 @@ static bool has_room(const struct gp_rpc_listener *l, uid_t uid, uid_t account)
 	return same < limits->per_user;
 }
 
-static void refuse(struct gp_rpc_listener *l, int fd)
+static void refuse(struct gp_rpc_listener *l, int fd, uid_t account)
 {
 	static const char line[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
@@ -119,7 +119,7 @@ static void refuse(struct gp_rpc_listener *l, int fd)
 
 	l->server->counters.refused++;
 	(void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	gp_rpc_close_socket(l->server, fd);
+	gp_rpc_close_socket(l->server, fd, account);
 }
 
 static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
@@ -164,14 +164,14 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 		}
 		l->server->counters.accepted++;
 		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &cred, &size)) {
-			refuse(l, client);
+			refuse(l, client, (uid_t)-1);
 			continue;
 		}
 		account = account_of(l->server, cred.uid);
 		if (has_room(l, cred.uid, account))
 			gp_rpc_conn_new(l, client, account);
 		else
-			refuse(l, client);
+			refuse(l, client, account);
 	}
 	return 0;
 }
@@ -226,7 +226,7 @@ static void refuse_waiting(struct gp_rpc_listener *l)
 
 	shutdown(l->fd, SHUT_RD);
 	while ((client = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		gp_rpc_close_socket(l->server, client);
+		gp_rpc_close_socket(l->server, client, (uid_t)-1);
 }
 
 void gp_rpc_listener_close(struct gp_rpc_listener *l)

@@ -64,6 +64,12 @@ void gp_eviction_to_json(struct json_object *into, const struct gp_eviction *evi
 	add(into, "evicted_ns", evicted->ns);
 }
 
+void gp_evidence_to_json(struct json_object *into, enum gp_evidence evidence)
+{
+	if (evidence != GP_EVIDENCE_ENOUGH)
+		add_text(into, "confirmed_by", evidence == GP_EVIDENCE_DRIVER ? "driver" : "none");
+}
+
 struct json_object *gp_holders_to_json(uint8_t held_by)
 {
 	struct json_object *list = json_object_new_array();
@@ -141,6 +147,7 @@ struct json_object *gp_task_to_json(const struct gp_task_info *t)
 		add_text(o, "state", gp_task_state_name(t->state));
 	if (t->held_by_known)
 		json_object_object_add(o, "held_by", gp_holders_to_json(t->held_by));
+	gp_evidence_to_json(o, t->evidence);
 	gp_eviction_to_json(o, &t->evicted);
 	add_known(o, "owner", (uint64_t)t->owner);
 	add_flag(o, "shared", t->shared);

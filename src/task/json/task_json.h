@@ -42,8 +42,9 @@ struct gp_task_info {
 
 	enum gp_task_state state;
 	bool held_by_known;
-	uint8_t held_by; /* GP_HELD_BY_* */
-	pid_t owner;     /* of the undo record */
+	uint8_t held_by;           /* GP_HELD_BY_* */
+	pid_t owner;               /* of the undo record */
+	enum gp_evidence evidence; /* of the last hold or release */
 	struct gp_eviction evicted;
 	bool shared;  /* runs the work of many programs */
 	bool refused; /* the policy cannot promise what the attributes ask for */
@@ -77,6 +78,9 @@ void gp_share_to_json(struct json_object *into, uint64_t ran_ns, uint64_t over_n
 
 /* Adds `evicted_by` and `evicted_ns`, if the task is known to be evicted. */
 void gp_eviction_to_json(struct json_object *into, const struct gp_eviction *evicted);
+
+/* Adds `confirmed_by`, "driver" or "none", unless there is evidence enough. */
+void gp_evidence_to_json(struct json_object *into, enum gp_evidence evidence);
 
 /* "driver" or "reset". */
 const char *gp_evicted_by(const struct gp_eviction *evicted);

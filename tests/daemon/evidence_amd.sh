@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A GPU whose driver does not count waves: holds by the daemon say, as those of gpreempt suspend do,
+# that only the driver confirms them.
+set -u
+[[ -x ${GPREEMPTD-} ]] || {
+	echo 'gpreemptd is not built'
+	exit 77
+}
+# shellcheck source=tests/cli/amd.bash
+. "$SRC/tests/cli/amd.bash"
+begin_kfd --gpu navi31
+export GPREEMPT_RUN=$work/run
+mkdir -m 0755 "$GPREEMPT_RUN"
+start_kfd_load
+load=$LOAD
+only='(only the driver confirms it, running work cannot be seen)'
+expect 0 '' 'a hold without the daemon' "$GPREEMPT" suspend "$load" --for 50ms
+[[ $out == "held $load "*" $only"$'\n'* ]] || fail "without the daemon: $out"
+
+export GPREEMPT_SOCKET=$work/run/gpreemptd.sock
+in_background daemon "$GPREEMPTD" --gpu amd --policy none
+daemon=$JOB
+until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+expect 0 '' 'a hold by the daemon' "$GPREEMPT" suspend "$load" --for 50ms
+[[ $out == "held $load "*", for 50.0 ms $only"$'\n'"released $load "* ]] || fail "by the daemon: $out"
+[[ ${out##*released} != *'('only* ]] || fail "the work after the release is seen: $out"
+expect 0 '' 'JSON' "$GPREEMPT" suspend "$load" --json
+[[ $(jq -r .confirmed_by <<<"$out") == driver ]] || fail "JSON: $out"
+[[ $("$GPREEMPT" ps --json | jq -r '.[0].confirmed_by') == driver ]] || fail "ps: $("$GPREEMPT" ps --json)"
+expect 0 '' 'resume' "$GPREEMPT" resume "$load"
+[[ $out != *confirm* ]] || fail "resume: $out"
+makes_progress "$load" || fail 'no progress'
+end_job TERM "$daemon" || fail "the daemon: exit $?"
+ends_right "$load"
+finish

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What gpreempt set says is in force on a device whose driver refuses: "in force" only where the
+# process is held, or could be held, as the policy wants it.
+set -u
+[[ -x ${GPREEMPTD-} ]] || {
+	echo 'gpreemptd is not built'
+	exit 77
+}
+# shellcheck source=tests/cli/amd.bash
+. "$SRC/tests/cli/amd.bash"
+begin_kfd --gpu mi250
+export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
+mkdir -m 0755 "$GPREEMPT_RUN"
+start_kfd_load
+first=$LOAD
+start_kfd_load
+second=$LOAD
+in_background daemon "$GPREEMPTD" --gpu amd --policy priority
+daemon=$JOB
+until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+
+# sets PID CLASS CLAIM: the answer in $out, "" on standard error.
+sets() {
+	expect 0 '' "$3" "$GPREEMPT" set "$1" --class "$2"
+}
+not_in_force() { # PID CLASS: the reason in JSON
+	"$GPREEMPT" set "$1" --class "$2" --json | jq -r '.devices[0].not_in_force'
+}
+
+# A debugger traces the process, so that it cannot be held when the policy will want it.
+in_background tracer python3 -c 'import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+print("traces" if libc.ptrace(0x4206, int(sys.argv[1]), None, None) == 0 else "refused", flush=True)
+time.sleep(600)' "$second"
+tracer=$JOB
+until_true said tracer 'traces\|refused' || fail "the tracer: $(<"$work/tracer")"
+if said tracer traces; then
+	sets "$second" be 'set of a process that a debugger traces'
+	[[ $out == "$second (kfd-load): class be, "*'; accepted, not in force on device 0: '*traced* ]] ||
+		fail "a process that a debugger traces: $out"
+	[[ $(not_in_force "$second" be) == *traced* ]] || fail 'a process that a debugger traces: JSON'
+	sets "$second" unmanaged 'set --class unmanaged'
+	[[ $out == *'; in force on 1 device' ]] || fail "unmanaged: $out"
+else
+	echo 'skipped: processes cannot be traced here'
+fi
+kill_job "$tracer"
+
+# The policy wants the process held, and the driver refuses.
+sets "$first" lc 'set --class lc'
+[[ $out == *'; in force on 1 device' ]] || fail "lc: $out"
+kfd_emu 'errno suspend_queues 5 100000'
+sets "$second" be 'set of a process that cannot be held'
+[[ $out == *'; accepted, not in force on device 0: '* ]] || fail "a process that cannot be held: $out"
+[[ $(not_in_force "$second" be) == *"$second"* ]] || fail 'a process that cannot be held: JSON'
+! is_held "$second" || fail 'it is held: this tests nothing'
+kfd_emu clear_faults
+until_true is_held "$second" || fail 'attributes that were accepted take no effect'
+sets "$second" be 'set of a held process'
+[[ $out == *'; in force on 1 device' ]] || fail "held: $out"
+[[ $(not_in_force "$second" be) == null ]] || fail 'held: JSON'
+sets "$second" unmanaged 'set --class unmanaged'
+is_running "$second" || fail 'unmanaged, and held'
+
+# It is held when the answer comes.
+sets "$second" be 'set --class be'
+[[ $out == *'; in force on 1 device' ]] || fail "be: $out" "$(<"$work/daemon")"
+is_held "$second" || fail 'it says in force, and the process is not held'
+end_job TERM "$daemon" || fail "the daemon: exit $?"
+ends_right "$first"
+ends_right "$second"
+finish
