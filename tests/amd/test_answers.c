@@ -342,7 +342,8 @@ AMD_TEST_ON(a_suspend_of_some_queues_that_is_confirmed_for_all_is_not_a_hold, mi
 	handle = aw_prepared(w, load->pid);
 	aw_disturb(w, "part suspend_queues 1");
 	aw_hold(w, handle);
-	TEST_WAIT(!(o = aw_look(w, handle)).unproven);
+	/* Later than the answer if a busy machine lets the queue do nothing during the look. */
+	TEST_WAIT((o = aw_look(w, handle)).failed);
 	assert_int_equal(o.failed, -EREMOTEIO);
 	assert_true(o.unsure);
 	aw_must_release(w, handle);

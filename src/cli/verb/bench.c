@@ -512,8 +512,7 @@ static void print_online(const struct online *o)
 
 static void print_success(const struct bench *b)
 {
-	printf("success: hold %s, release %s\n", success(&b->hold).text,
-	       success(&b->release).text);
+	printf("success: hold %s, release %s\n", success(&b->hold).text, success(&b->release).text);
 	if (b->hold.by_driver || b->release.by_driver)
 		printf("confirmed by the driver only: %u of %u holds, %u of %u releases (no work "
 		       "was seen to stand still, or to go on)\n",

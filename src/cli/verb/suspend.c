@@ -672,6 +672,7 @@ static void look_for_work(struct gp_holds *holds)
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_release(holds, err);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	look_for_work(holds);
 	for (unsigned i = 0; i < holds->n; i++) {
@@ -683,7 +684,7 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 				"resume %d\n",
 				h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
-			print_event(h, RELEASED, held_for(h));
+			print_event(h, RELEASED, now_ns - h->since_ns);
 	}
 	return r;
 }
