@@ -45,12 +45,17 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 
 static void count_effect(struct gp_engine *e, struct gp_task *t)
 {
-	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, t->effect_ns);
-	*(t->held ? &e->stats.holds : &e->stats.releases) += 1;
-	gp_counters_of(e, t)->preemptions += t->effect_preempts;
-	e->stats.preemptions += t->effect_preempts;
+	bool counts = !t->held || !t->stood_still;
+
+	if (counts) {
+		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, t->effect_ns);
+		*(t->held ? &e->stats.holds : &e->stats.releases) += 1;
+		gp_counters_of(e, t)->preemptions += t->effect_preempts;
+		e->stats.preemptions += t->effect_preempts;
+	}
 	t->held_ns += t->effect_held_ns;
 	t->effect_due = false;
+	t->stood_still &= t->held;
 }
 
 void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven)
@@ -63,6 +68,19 @@ void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_n
 	t->effect_due = unproven;
 	if (!unproven)
 		count_effect(e, t);
+}
+
+/* The next hold or release is requested. If the last one is not proven by now, a hold counts:
+ * nothing has disproved it. A release counts if some of its work was seen. Else neither it nor the
+ * hold after it counts: the task may have stood still all the time. */
+static void close_effect(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
+{
+	if (t->effect_due && !t->held && !t->in_part) {
+		t->effect_due = false;
+		t->stood_still = true;
+	} else if (!t->distrusted) {
+		gp_effect_confirmed(e, t, now_ns);
+	}
 }
 
 void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
@@ -315,8 +333,8 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
-	if (kind != GP_ACT_SLICE && !t->distrusted)
-		gp_effect_confirmed(e, t, now_ns); /* no activity has disproved it until now */
+	if (kind != GP_ACT_SLICE)
+		close_effect(e, t, now_ns);
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;

@@ -57,13 +57,17 @@ struct gp_task {
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
 	enum gp_evidence evidence; /* as observed */
+	bool in_part;              /* as observed: a part of the work after an unproven release */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
-	 * counted when activity proves it. If the next hold or release is requested earlier, it is
+	 * counted when activity proves it. If the next release is requested earlier, a hold is
 	 * counted then, unless `distrusted`. The members effect_* describe it. */
 	bool effect_due;
 	/* The last hold or release was disproved or its state was lost before it was announced. It
 	 * is counted and announced as soon as the back end is sure of it. */
 	bool untold;
+	/* The last release was disproved, or not proven before the next hold: that hold does not
+	 * count. Until a release is proven. */
+	bool stood_still;
 	bool distrusted;         /* activity disproved a hold, and has proven none since */
 	bool effect_preempts;    /* it is the preemption of an active task */
 	uint64_t effect_ns;      /* from the request to the effect */

@@ -69,6 +69,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	}
 	if (o->unsure) {
 		t->untold |= t->effect_due;
+		t->stood_still |= t->effect_due && !t->held;
 		t->effect_due = false;
 	} else if (t->effect_due && !o->unproven && !t->hold.in_flight) {
 		gp_effect_confirmed(e, t, now_ns);
@@ -77,6 +78,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	t->unsure = o->unsure || (t->unsure && !(o->known & GP_KNOWN_HELD));
 	t->unproven = o->unproven;
 	t->evidence = o->evidence;
+	t->in_part = o->in_part;
 }
 
 /* The state changed without a request. If the back end reports a failure, the hold did not last.

@@ -182,6 +182,18 @@ end_job INT "$JOB" || fail "bench and Ctrl-C: exit $?"
 said benched 'success: hold 100.0 %' || fail "bench and Ctrl-C: $(<"$work/benched")"
 until_true is_running "$load" || fail 'bench and Ctrl-C leave it held'
 
+# A driver that does nothing, and a program without work: nothing shows it.
+start_kfd_load --idle
+kfd_emu 'ignore suspend_queues 1 100000'
+try "$GPREEMPT" bench "$LOAD" -n 2
+[[ $status == 0 && $out == *'confirmed by the driver only: 2 of 2 holds, 2 of 2 releases'* ]] ||
+	fail "bench of an idle program: $status $out $err"
+try "$GPREEMPT" suspend "$LOAD" --for 50ms
+[[ $status == 0 && $out$err == *'no work was seen to stand still)'*'no work was seen since)'* ]] ||
+	fail "suspend of an idle program: $status $out $err"
+kfd_emu clear_faults
+stop_kfd_load "$LOAD"
+
 # The target ends meanwhile.
 start_kfd_load
 short=$LOAD

@@ -14,7 +14,7 @@ export GPREEMPT_RUN=$work/run
 mkdir -m 0755 "$GPREEMPT_RUN"
 start_kfd_load
 load=$LOAD
-only='(only the driver confirms it, running work cannot be seen)'
+only='(only the driver confirms it, no work was seen to stand still)'
 expect 0 '' 'a hold without the daemon' "$GPREEMPT" suspend "$load" --for 50ms
 [[ $out == "held $load "*" $only"$'\n'* ]] || fail "without the daemon: $out"
 

@@ -106,6 +106,37 @@ RIG_TEST(a_disproved_hold_is_a_failure_and_is_requested_again)
 	assert_int_equal(rig_stats(r)->holds, 0);
 }
 
+/* The driver confirms a release, and no work is seen before the next hold. */
+RIG_TEST(a_release_that_nothing_proves_is_not_counted_nor_is_the_hold_after_it)
+{
+	rig_add(r, GP_BEST_EFFORT);
+	r->gpu.fault[FAKE_HOLD].asks_to_wait = r->gpu.fault[FAKE_RELEASE].asks_to_wait = true;
+	want(1, GP_HOLD, 0);
+	rig_start(r, &scripted);
+	rig_run(r, 5 * MS);
+	assert_int_equal(rig_stats(r)->holds, 1);
+	for (int i = 0; i < 4; i++) {
+		bool seen = i > 1; /* a part of its work */
+
+		rig_is(r, 0)->unproven = true;
+		rig_is(r, 0)->in_part = seen;
+		want(1, GP_RUN, 0);
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, 5 * MS);
+		assert_false(rig_is(r, 0)->held);
+		want(1, GP_HOLD, 0);
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, 5 * MS);
+		assert_true(rig_is(r, 0)->held);
+		rig_is(r, 0)->unproven = false;
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, 5 * MS);
+		assert_int_equal(rig_stats(r)->releases, seen ? i - 1 : 0);
+		assert_int_equal(rig_stats(r)->holds, seen ? i : 1);
+		assert_int_equal(rig_task(r, 0).preemptions, seen ? i : 1);
+	}
+}
+
 /* The hold of an unmanaged task was requested by the engine, so its release is verified too. */
 RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 {

@@ -189,7 +189,7 @@ void gp_print_evidence(enum gp_evidence evidence, bool held)
 		      "queues)",
 		      stdout);
 	else if (evidence == GP_EVIDENCE_DRIVER)
-		fputs(held ? " (only the driver confirms it, running work cannot be seen)"
+		fputs(held ? " (only the driver confirms it, no work was seen to stand still)"
 			   : " (only the driver confirms it, no work was seen since)",
 		      stdout);
 }

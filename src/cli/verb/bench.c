@@ -217,6 +217,7 @@ static const struct gp_option options[] = {
 
 struct side {
 	unsigned tried, done;
+	unsigned by_driver;    /* of `done`: no work was seen to stand still, or to go on */
 	struct gp_hist took;   /* ns to the answer, of the successful commands */
 	struct gp_hist effect; /* ns until the hardware showed the effect */
 	struct gp_error first; /* failure */
@@ -239,16 +240,18 @@ static bool note(struct side *s, const struct gp_holds *holds, int r, bool held,
 		 const struct gp_error *err)
 {
 	uint64_t took_ns = 0;
-	bool so = !r;
+	bool so = !r, by_driver = false;
 
 	for (unsigned i = 0; i < holds->n; i++) {
 		so &= holds->hold[i].held == held;
+		by_driver |= holds->hold[i].last.evidence != GP_EVIDENCE_ENOUGH;
 		if (holds->hold[i].took_ns > took_ns)
 			took_ns = holds->hold[i].took_ns;
 	}
 	s->tried++;
 	if (so) {
 		s->done++;
+		s->by_driver += by_driver;
 		gp_hist_add(&s->took, took_ns);
 	} else if (!s->first.code) {
 		s->first = *err;
@@ -507,6 +510,16 @@ static void print_online(const struct online *o)
 		       (double)o->beside.took_ns / (double)o->alone.took_ns);
 }
 
+static void print_success(const struct bench *b)
+{
+	printf("success: hold %s, release %s\n", success(&b->hold).text, success(&b->release).text);
+	if (b->hold.by_driver || b->release.by_driver)
+		printf("confirmed by the driver only: %u of %u holds, %u of %u releases (no work "
+		       "was seen to stand still, or to go on)\n",
+		       b->hold.by_driver, b->hold.done, b->release.by_driver, b->release.done);
+	putchar('\n');
+}
+
 static void print_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
 	char text[512];
@@ -517,8 +530,7 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 		printf("held and released %u times\n\n", b->hold.done);
 	else
 		printf("held %u and released %u times\n\n", b->hold.done, b->release.done);
-	printf("success: hold %s, release %s\n\n", success(&b->hold).text,
-	       success(&b->release).text);
+	print_success(b);
 	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s %9s\n", "", "min",
 	       "average", "p50", "p99", "max");
 	print_times("hold", &b->hold.took);
@@ -567,6 +579,7 @@ static void add_side(struct json_object *into, const char *key, const struct sid
 
 	gp_field_put(o, "tried", s->tried);
 	gp_field_put(o, "done", s->done);
+	gp_field_put(o, "driver_only", s->by_driver);
 	add_times(o, "answer_us", &s->took);
 	add_times(o, "effect_us", &s->effect);
 	add_bars(gp_field_put_list(o, "answer_histogram"), &s->took);

@@ -68,7 +68,7 @@ static void check(struct argp_state *state)
 /* The output is one line for each event, the same with and without the daemon. */
 enum event_kind {
 	BEGAN,   /* ns: how long the hold took */
-	AGAIN,   /* the task ran, and is held again. ns of this and the next: held for */
+	AGAIN,   /* the task is held again. ns of this and the next: held for */
 	ENDED,   /* the process has ended */
 	RESUMED, /* another process released the task, or the daemon's hold ended otherwise */
 	KEPT,    /* the task stays held by another command */
@@ -85,6 +85,7 @@ struct event {
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
 	enum gp_evidence evidence;  /* BEGAN, RELEASED */
+	bool worked;                /* AGAIN: although the driver said that it was held */
 };
 
 static void print_event_json(const struct event *e)
@@ -137,7 +138,10 @@ static void print_event_text(const struct event *e)
 		print_lifetime(e);
 		break;
 	case AGAIN:
-		printf("%s ran again after %s (a new queue?): holding it again", task, time.text);
+		printf(e->worked ? "%s ran again after %s although the driver said that it was held"
+				 : "%s ran again, or a part of it, after %s",
+		       task, time.text);
+		fputs(": holding it again", stdout);
 		break;
 	case ENDED: printf("%s has ended; it was held for %s until then", task, time.text); break;
 	case RESUMED:
@@ -165,6 +169,12 @@ static void print_event_text(const struct event *e)
 	fflush(stdout); /* a reader may wait at a pipe */
 }
 
+/* Whether the driver says that the task is held, and it goes on working. */
+static bool works_on(const struct gp_hold *h)
+{
+	return h->last.unsure && h->last.failed == -EREMOTEIO;
+}
+
 static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t ns)
 {
 	const struct event event = {
@@ -177,6 +187,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
 		.evidence = h->last.evidence,
+		.worked = works_on(h),
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);
@@ -502,12 +513,6 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* Whether the driver says that the task is held, and it goes on working. */
-static bool works_on(const struct gp_hold *h)
-{
-	return h->last.unsure && h->last.failed == -EREMOTEIO;
-}
-
 /* Holds tasks again that were released, that have a new queue, or that go on working. */
 static int hold_again(struct gp_holds *holds, struct gp_error *err)
 {
@@ -654,6 +659,7 @@ static void look_for_work(struct gp_holds *holds)
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_release(holds, err);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	look_for_work(holds);
 	for (unsigned i = 0; i < holds->n; i++) {
@@ -665,7 +671,7 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 				"resume %d\n",
 				h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
-			print_event(h, RELEASED, held_for(h));
+			print_event(h, RELEASED, now_ns - h->since_ns);
 	}
 	return r;
 }

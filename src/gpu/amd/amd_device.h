@@ -52,6 +52,9 @@ struct gp_amd_pointers {
 	/* Evidence, see proof.c. */
 	bool moved;         /* the read pointer, since the last hold or release */
 	uint64_t waited_ns; /* time released with waiting packets, since the pointer last moved */
+	uint64_t still_ns;  /* when that began; 0: no packet waits, or it works */
+	unsigned still_number; /* number of the release then */
+	uint64_t longest_ns;   /* the longest waited_ns after which the pointer moved */
 };
 
 /*
@@ -70,7 +73,10 @@ struct gp_amd_proof {
 	bool of_hold;
 	bool after_end;       /* of a release: by the end of the session */
 	bool disproved;       /* until the next hold or release */
-	bool seen;            /* of a hold: no waves ran */
+	bool seen;            /* packets waited, and no waves ran; of a release: it worked */
+	bool read_in_hold;    /* the pointers were read while it is held */
+	bool end_due;         /* a release was disproved: the next one ends the session */
+	bool had_chance;      /* the end of the session did not help: the patience was doubled */
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
@@ -80,8 +86,9 @@ struct gp_amd_proof {
 	uint64_t read_ns;     /* last reading; 0 = none */
 	uint64_t looked_ns;   /* time released while a queue has no progress with waiting packets */
 	uint64_t patience_ns; /* limit of waited_ns of a queue, if no other queue has progress */
-	/* Of a queue for which the session was ended: address and value of its read pointer. */
-	uint64_t stuck_address, stuck_taken;
+	/* Of a queue for which the session was ended: address and value of its read pointer, and
+	 * the time released by ends of sessions since. */
+	uint64_t stuck_address, stuck_taken, chance_ns;
 };
 
 struct gp_amd_task {

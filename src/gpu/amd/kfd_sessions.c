@@ -41,14 +41,21 @@ static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry 
 	};
 }
 
-/* For how long a queue that is still there has waited: a program that creates and destroys queues
+/* Keeps what was seen of a queue that is still there: a program that creates and destroys queues
  * all the time must not end the look at the others. */
-static uint64_t waited_before(const struct gp_amd_task *task, const struct gp_amd_pointers *p)
+static void keep_evidence(const struct gp_amd_task *task, struct gp_amd_pointers *p)
 {
-	for (unsigned i = 0; i < task->npointers; i++)
-		if (task->pointer[i].read_address == p->read_address)
-			return task->pointer[i].waited_ns;
-	return 0;
+	for (unsigned i = 0; i < task->npointers; i++) {
+		const struct gp_amd_pointers *q = &task->pointer[i];
+
+		if (q->read_address != p->read_address)
+			continue;
+		p->taken = q->taken;
+		p->waited_ns = q->waited_ns;
+		p->still_ns = q->still_ns;
+		p->still_number = q->still_number;
+		p->longest_ns = q->longest_ns;
+	}
 }
 
 static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_session *s)
@@ -66,8 +73,7 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 		if (!is_of(task, &s->queue[i].is))
 			continue;
 		pointer[n] = pointers_of(&s->queue[i].is);
-		pointer[n].waited_ns = waited_before(task, &pointer[n]);
-		n++;
+		keep_evidence(task, &pointer[n++]);
 	}
 	free(task->pointer);
 	task->pointer = pointer;
@@ -572,7 +578,7 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 }
 
 /* Activity may have shown that the last answer of the driver was wrong. True: that the release of a
- * task had no effect. */
+ * task had no effect, this one or one before the last hold. */
 static bool doubt_disproved(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
 	bool not_released = false;
@@ -584,7 +590,7 @@ static bool doubt_disproved(struct gp_kfd_thread *h, struct gp_amd_task *const *
 
 		pthread_mutex_lock(&h->requests.lock);
 		disproved = task[i]->proof.disproved;
-		not_released |= disproved && !task[i]->proof.of_hold;
+		not_released |= (disproved && !task[i]->proof.of_hold) || task[i]->proof.end_due;
 		pthread_mutex_unlock(&h->requests.lock);
 		if (disproved && task[i]->target)
 			gp_amd_session_doubt(&task[i]->target->session, &choice);

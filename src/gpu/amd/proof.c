@@ -12,12 +12,26 @@
  *            the process. Disproved if packets wait in a queue and its pointer does not move for
  *            PATIENCE_NS in all; time in which the task is held does not count. If the driver has
  *            evicted the task, nothing is concluded until it has restored it.
+ *            Releases can be short: between the requests of a service they last some 100 us. So
+ *            the evidence adds up over holds until the pointer moves. Disproved, too, if packets
+ *            waited and the pointer did not move over RELEASES_MIN releases and for STILL_NS by
+ *            the clock, holds included.
+ *
+ * A kernel that runs does not move the pointer. Waves show that it runs, for a task with one queue
+ * where the driver counts them. Elsewhere a kernel that is longer than all releases in STILL_NS
+ * looks like a queue that stands still. So those releases must also be LONGER times as long as the
+ * longest time that the queue was released between two moves, until now. A long kernel can then
+ * cost one end of the session, but not the next one of about its length. The limit: beside short
+ * releases, a stopped queue whose kernels are long stands still for more than STILL_NS, until it
+ * has been released for PATIENCE_NS in all.
  *
  * A queue can wait for another queue of its program (barrier packets), or behind a long kernel of
  * its own. So while there is progress elsewhere in the task the patience is IN_PART times as long.
  * A program whose packets wait for something else looks like one that was not released. Then the
- * session is ended to be sure, which costs a new attach, and the patience is doubled. If the queue
- * has moved by the next hold, the driver had not resumed it, and the patience is not doubled.
+ * session is ended to be sure, which costs a new attach. If a hold comes first, the next release
+ * ends the session. PATIENCE_NS and STILL_NS are doubled only if the end did not help either: the
+ * queue had a chance to move, of CHANCE_NS and of LONGER times its longest release, over all ends
+ * since it last moved.
  *
  * The end of a session is not believed either. If packets go on waiting for PATIENCE_NS after it,
  * the release has failed, and a session is begun and ended again, up to ENDS_MAX sessions in all.
@@ -42,7 +56,11 @@
 #define OPEN_NS         (1 * GP_NS_PER_S)   /* after this time nothing more is expected ... */
 #define OPEN_MAX_NS     (3 * GP_NS_PER_S)   /* ... if there were enough readings in it */
 #define PATIENCE_NS     (250 * GP_NS_PER_MS)
-#define PATIENCE_MAX_NS (16 * GP_NS_PER_S)
+#define PATIENCE_MAX_NS (2 * GP_NS_PER_S)
+#define STILL_NS        (500 * GP_NS_PER_MS)
+#define RELEASES_MIN    3
+#define LONGER          2
+#define CHANCE_NS       (20 * GP_NS_PER_MS)
 #define ENDS_MAX        3
 #define IN_PART         3 /* times the patience: IN_PART * PATIENCE_NS is less than OPEN_NS */
 #define STEP_MAX_NS     (100 * GP_NS_PER_MS) /* of one reading: the thread may have been suspended */
@@ -50,10 +68,13 @@
 void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
+	bool goes_on = p->of_hold && p->read_in_hold && !hold && t->target;
 
 	p->state = t->has_pointers && !proven ? GP_AMD_PROOF_BEGUN : GP_AMD_PROOF_DONE;
 	p->of_hold = hold;
 	p->after_end = !hold && !t->target;
+	p->end_due &= t->target != NULL;
+	p->had_chance = false;
 	p->ends = hold ? 0 : p->ends;
 	p->disproved = p->seen = false;
 	p->number++;
@@ -61,7 +82,9 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->in_part = false;
 	p->looked_ns = 0;
 	p->begun_ns = now_ns;
-	p->read_ns = 0;
+	/* The readings of the hold show where the queues stood when they were released. */
+	p->read_ns = goes_on ? now_ns : 0;
+	p->read_in_hold = false;
 	for (unsigned i = 0; i < t->npointers; i++)
 		t->pointer[i].moved = false;
 }
@@ -101,28 +124,47 @@ static void explain_end(struct gp_amd_task *t, const char *what, unsigned ms)
 	       p->ends < ENDS_MAX ? "" : " retry=no");
 }
 
-/* `patience_ns`: of a release. */
-static bool disprove(struct gp_amd_task *t, uint64_t patience_ns)
+static void disprove_hold(struct gp_amd_task *t)
+{
+	t->proof.state = GP_AMD_PROOF_DONE;
+	t->proof.disproved = true;
+	t->failed = -EREMOTEIO;
+	t->why = (struct gp_error){0};
+	gp_fail(&t->why, t->failed,
+		"the driver says that process %d is suspended, but it goes on working", t->pid);
+}
+
+static unsigned releases_of(const struct gp_amd_proof *p, const struct gp_amd_pointers *q)
+{
+	return (p->number - q->still_number) / 2 + 1; /* each hold and each release has a number */
+}
+
+/* Because of this queue. */
+static void disprove_release(struct gp_amd_task *t, const struct gp_amd_pointers *q,
+			     uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
 	const char *what = p->in_part ? "some of its queues have" : "it has";
+	unsigned ms = (unsigned)((now_ns - q->still_ns) / GP_NS_PER_MS);
 
 	p->state = GP_AMD_PROOF_DONE;
 	p->disproved = true;
-	t->failed = p->of_hold ? -EREMOTEIO : -ETIME;
+	p->end_due = !p->after_end;
+	p->chance_ns = q->read_address == p->stuck_address && q->taken == p->stuck_taken
+			       ? p->chance_ns
+			       : 0;
+	p->stuck_address = q->read_address;
+	p->stuck_taken = q->taken;
+	t->failed = -ETIME;
 	t->why = (struct gp_error){0};
-	if (p->of_hold)
-		gp_fail(&t->why, t->failed,
-			"the driver says that process %d is suspended, but it goes on working",
-			t->pid);
-	else if (p->after_end)
-		explain_end(t, what, (unsigned)(patience_ns / GP_NS_PER_MS));
+	if (p->after_end)
+		explain_end(t, what, ms);
 	else
 		gp_fail(&t->why, t->failed,
 			"the driver says that process %d was resumed, but %s done no work for %u "
-			"ms although packets wait; its debug session is ended to be sure",
-			t->pid, what, (unsigned)(patience_ns / GP_NS_PER_MS));
-	return true;
+			"ms (releases: %u) although packets wait; its debug session is ended to be "
+			"sure",
+			t->pid, what, ms, releases_of(p, q));
 }
 
 /* Whether the program may have made a queue that is not held yet. It can be in the place of one
@@ -147,13 +189,15 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 	p->moves += moved;
 	p->stalls = g->stalled && !moved ? p->stalls + 1 : 0;
 	if (p->moves >= MOVES_MIN || g->occupied > 0) {
-		if (!may_have_new_queue(t))
-			return disprove(t, 0);
+		if (!may_have_new_queue(t)) {
+			disprove_hold(t);
+			return true;
+		}
 		p->moves = 0;
 		p->read_ns = 0;
 		return false;
 	}
-	p->seen |= !moved && !g->occupied;
+	p->seen |= !moved && g->stalled;
 	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
@@ -166,6 +210,24 @@ static bool is_evicted(const struct gp_amd_task *t)
 	return gp_amd_evicted_ns(t, &by_reset) != 0;
 }
 
+static void forget_wait(struct gp_amd_pointers *q)
+{
+	q->waited_ns = q->still_ns = 0;
+}
+
+/* The read pointer has moved, in this session or after its end. */
+static void note_move(struct gp_amd_proof *p, struct gp_amd_pointers *q)
+{
+	if (q->read_address == p->stuck_address) {
+		p->patience_ns = PATIENCE_NS; /* the end of the session resumed it */
+		p->stuck_address = p->chance_ns = 0;
+		p->end_due = false;
+	} else if (q->waited_ns > q->longest_ns) {
+		q->longest_ns = q->waited_ns;
+	}
+	forget_wait(q);
+}
+
 /* Notes what a reading shows of each queue. True: a read pointer has moved since the last one. */
 static bool note_queues(struct gp_amd_task *t, const struct gp_amd_reading *g, bool is_first)
 {
@@ -174,17 +236,18 @@ static bool note_queues(struct gp_amd_task *t, const struct gp_amd_reading *g, b
 
 	for (unsigned i = 0; i < g->n && i < t->npointers; i++) {
 		struct gp_amd_pointers *q = &t->pointer[i];
-		bool moved = !is_first && q->taken != g->pointer[i].taken;
+		bool differs = q->taken != g->pointer[i].taken, moved = !is_first && differs;
 
 		q->taken = g->pointer[i].taken;
 		q->pending = g->pointer[i].pending;
 		q->moved |= moved;
 		any |= moved;
-		if (q->read_address == p->stuck_address && q->taken != p->stuck_taken) {
-			p->patience_ns = PATIENCE_NS; /* the end of the session resumed it */
-			p->stuck_address = 0;
-		}
+		if (differs)
+			note_move(p, q);
+		else if (!q->pending)
+			forget_wait(q);
 	}
+	p->read_in_hold = p->of_hold && t->held;
 	return any;
 }
 
@@ -207,7 +270,7 @@ static bool any_has_moved(const struct gp_amd_task *t)
 /* Adds the time since the last reading to the queues that show no effect of the release. Returns
  * the one with the longest time; NULL: there is none. */
 static const struct gp_amd_pointers *add_waits(struct gp_amd_task *t, bool all_run,
-					       uint64_t passed_ns)
+					       uint64_t passed_ns, uint64_t now_ns)
 {
 	const struct gp_amd_pointers *longest = NULL;
 
@@ -215,7 +278,13 @@ static const struct gp_amd_pointers *add_waits(struct gp_amd_task *t, bool all_r
 		struct gp_amd_pointers *q = &t->pointer[i];
 		bool waits = !all_run && q->pending && !q->moved;
 
-		q->waited_ns = waits ? q->waited_ns + passed_ns : 0;
+		if (!waits)
+			forget_wait(q);
+		else if (!q->still_ns)
+			q->still_number = t->proof.number;
+		if (waits && !q->still_ns)
+			q->still_ns = now_ns;
+		q->waited_ns += waits ? passed_ns : 0;
 		if (waits && (!longest || q->waited_ns > longest->waited_ns))
 			longest = q;
 	}
@@ -225,20 +294,51 @@ static const struct gp_amd_pointers *add_waits(struct gp_amd_task *t, bool all_r
 static void forget_waits(struct gp_amd_task *t)
 {
 	for (unsigned i = 0; i < t->npointers; i++)
-		t->pointer[i].waited_ns = 0;
+		forget_wait(&t->pointer[i]);
+}
+
+/* Whether the queue has not moved for too long over several releases. */
+static bool stands_still(const struct gp_amd_proof *p, const struct gp_amd_pointers *q,
+			 unsigned factor, uint64_t now_ns)
+{
+	return q->still_ns && releases_of(p, q) >= RELEASES_MIN &&
+	       now_ns - q->still_ns >= STILL_NS * factor && q->waited_ns >= LONGER * q->longest_ns;
+}
+
+static const struct gp_amd_pointers *find_still(const struct gp_amd_task *t, unsigned factor,
+						uint64_t now_ns)
+{
+	for (unsigned i = 0; i < t->npointers; i++)
+		if (stands_still(&t->proof, &t->pointer[i], factor, now_ns))
+			return &t->pointer[i];
+	return NULL;
+}
+
+/* The queue for which the session was ended has not moved since the end. */
+static void note_chance(struct gp_amd_proof *p, const struct gp_amd_pointers *q, uint64_t passed_ns)
+{
+	if (!p->after_end || p->had_chance || q->read_address != p->stuck_address)
+		return;
+	p->chance_ns += passed_ns;
+	p->had_chance = p->chance_ns >= CHANCE_NS && p->chance_ns >= LONGER * q->longest_ns;
+	if (p->had_chance && p->patience_ns < PATIENCE_MAX_NS)
+		p->patience_ns *= 2;
+	p->chance_ns = p->had_chance ? 0 : p->chance_ns;
 }
 
 static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *g,
-			    uint64_t passed_ns)
+			    uint64_t passed_ns, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
 	bool runs = g->occupied > 0, progress = runs || any_has_moved(t);
 	bool all_run = runs && t->npointers == 1;
-	const struct gp_amd_pointers *still;
+	const struct gp_amd_pointers *still, *stopped;
 	uint64_t patience_ns;
+	unsigned factor = progress ? IN_PART : 1;
 
 	passed_ns = passed_ns < STEP_MAX_NS ? passed_ns : STEP_MAX_NS;
-	still = add_waits(t, all_run, passed_ns);
+	still = add_waits(t, all_run, passed_ns, now_ns);
+	p->seen |= progress;
 	if (!still) {
 		bool was_quiet = p->state == GP_AMD_PROOF_QUIET;
 
@@ -256,18 +356,15 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 	}
 	if (!p->patience_ns)
 		p->patience_ns = PATIENCE_NS;
+	note_chance(p, still, passed_ns);
 	p->in_part = progress;
 	p->looked_ns += passed_ns;
-	patience_ns = p->after_end ? PATIENCE_NS : p->patience_ns;
-	patience_ns *= progress ? IN_PART : 1;
-	if (still->waited_ns < patience_ns)
+	patience_ns = factor * (p->after_end ? PATIENCE_NS : p->patience_ns);
+	stopped = find_still(t, (unsigned)(factor * p->patience_ns / PATIENCE_NS), now_ns);
+	if (still->waited_ns < patience_ns && !stopped)
 		return false;
-	p->stuck_address = still->read_address;
-	p->stuck_taken = still->taken;
-	disprove(t, patience_ns);
+	disprove_release(t, stopped ? stopped : still, now_ns);
 	forget_waits(t);
-	if (p->patience_ns < PATIENCE_MAX_NS && !p->after_end)
-		p->patience_ns *= 2;
 	return true;
 }
 
@@ -325,7 +422,7 @@ static bool look_again(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 
 	t->proof.read_ns = now_ns;
 	note_queues(t, g, is_first);
-	if (add_waits(t, g->occupied > 0 && t->npointers == 1, 0))
+	if (add_waits(t, g->occupied > 0 && t->npointers == 1, 0, now_ns))
 		return false;
 	believe_end(t, "progress");
 	return true;
@@ -371,7 +468,7 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 	if (p->of_hold && t->held)
 		failed = look_at_hold(t, g, is_first, moved, now_ns);
 	else if (!p->of_hold && (was_open || quiet))
-		failed = look_at_release(t, g, passed_ns);
+		failed = look_at_release(t, g, passed_ns, now_ns);
 	if (failed && quiet)
 		ask_again(t);
 	return failed || (was_open && !is_begun(p));
