@@ -197,6 +197,8 @@ struct fault fault_take(uint32_t cmd, pid_t caller);
 bool fault_is_unsupported(uint32_t cmd);
 /* The entries of the list, as bits, that this call passes over. */
 uint32_t fault_skipped(uint32_t cmd);
+/* Whether the call does the opposite of what it is asked for. */
+bool fault_inverts(uint32_t cmd);
 
 /* How long the firmware takes. `enable`: DISABLE_CHANNELS that enables. */
 uint64_t fault_latency_ns(uint32_t cmd, bool enable);

@@ -41,7 +41,7 @@ struct gp_nv_client {
 		uint32_t low, high; /* [low, high): searched handles; low and high - 1 are in use */
 	} region[GP_NV_REGIONS_MAX];
 	unsigned nregions;
-	uint32_t *denied;  /* handles that RM denied, in one region */
+	uint32_t *denied; /* handles that RM denied, in one region */
 	unsigned ndenied, denied_capacity;
 	unsigned doubtful; /* questions of the last search that RM did not answer */
 	bool gone;         /* in a rescan: RM says so */
