@@ -244,6 +244,8 @@ static uint32_t channel_state(struct call *call)
 		return status;
 	s->bound = 1;
 	s->enabled = rm.channels_read ? rm.channels_read == 2 : o->channel->enabled;
+	if (rm.channels_read && rm.channels_read_left && !--rm.channels_read_left)
+		rm.channels_read = 0;
 	s->scheduled = 1; /* in the runlist, whether it may run or not */
 	s->cpu_map = 0;
 	s->contention = 0;

@@ -309,10 +309,13 @@ static int set_slice_read(char **word)
 	return control_number(word[1], &rm.slice_read_us) ? 0 : -EINVAL;
 }
 
-/* read_channels enabled|disabled: what GET_CHANNEL_STATE answers for every channel */
+/* read_channels enabled|disabled [COUNT]: what GET_CHANNEL_STATE answers for every channel */
 static int set_channels_read(char **word)
 {
 	if (!word[1] || (strcmp(word[1], "enabled") != 0 && strcmp(word[1], "disabled") != 0))
+		return -EINVAL;
+	rm.channels_read_left = 0;
+	if (word[2] && !control_number(word[2], &rm.channels_read_left))
 		return -EINVAL;
 	rm.channels_read = strcmp(word[1], "enabled") ? 1 : 2;
 	return 0;
