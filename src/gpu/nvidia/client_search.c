@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "gpu/nvidia/target.h"
 
 #define GO_ON_INDICES 32 /* after a find: clients of a process have close indices */
@@ -245,6 +246,12 @@ static bool read_surely(const struct gp_nv_client *c, int fd, struct gp_nv_group
 	return done;
 }
 
+static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		t->group[i].seen |= t->group[i].client == c->handle;
+}
+
 static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
 {
 	bool changed = false;
@@ -256,6 +263,10 @@ static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
 
 		if (o->class != KEPLER_CHANNEL_GROUP_A)
 			continue;
+		if (gp_pidfd_ended(t->pidfd)) { /* the borrowed file keeps its memory */
+			keep_groups(t, c);
+			break;
+		}
 		if (read_surely(c, fd, &g))
 			changed |= take_group(t, c, g);
 		else
@@ -393,12 +404,6 @@ static bool is_held_and_open(const struct gp_nv_target *t, const struct gp_nv_cl
 			(g->disabled || g->asked_disable || g->doubtful);
 	}
 	return open && held;
-}
-
-static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
-{
-	for (unsigned i = 0; i < t->ngroups; i++)
-		t->group[i].seen |= t->group[i].client == c->handle;
 }
 
 /*
