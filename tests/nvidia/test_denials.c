@@ -9,7 +9,7 @@
 #include "support/process.h"
 
 #define MOMENTS 60 /* questions before the first wrong answer */
-#define STEP    3
+#define STEP    7
 
 /* A process that is left held by a scheduler that has ended. */
 struct left {
