@@ -140,16 +140,18 @@ static uint32_t gpu_pids(struct call *call)
 	return NV_OK;
 }
 
-static void switch_channel(struct channel *channel, const struct nv2080_disable_channels *d)
+static void switch_channel(struct channel *channel, const struct nv2080_disable_channels *d,
+			   bool disable)
 {
-	if (d->disable)
+	if (disable)
 		channel_disable(channel, d->only_disable_scheduling, d->rewind_gp_put);
 	else
 		channel_enable(channel);
 }
 
 /* One entry of the list: a channel, or a group with all its channels. */
-static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, const struct gpu *gpu)
+static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, const struct gpu *gpu,
+			 bool disable)
 {
 	const struct client *client = client_find(d->client[i]);
 	const struct object *o = client ? object_find(client, d->channel[i]) : NULL;
@@ -157,9 +159,9 @@ static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, co
 	if (!o || !o->group || o->gpu != gpu)
 		return false;
 	if (o->channel)
-		switch_channel(o->channel, d);
+		switch_channel(o->channel, d, disable);
 	for (struct channel *c = o->channel ? NULL : o->group->channels; c; c = c->next)
-		switch_channel(c, d);
+		switch_channel(c, d, disable);
 	return true;
 }
 
@@ -171,6 +173,7 @@ static uint32_t disable_channels(struct call *call)
 {
 	const struct nv2080_disable_channels *d = &call->params.disable_channels;
 	uint32_t status = NV_OK, skipped;
+	bool disable;
 
 	if (d->runlist_preempt_event)
 		return NV_ERR_INSUFFICIENT_PERMISSIONS;
@@ -179,8 +182,10 @@ static uint32_t disable_channels(struct call *call)
 	if (!d->count || d->count > NV2080_DISABLE_CHANNELS_MAX)
 		return NV_ERR_INVALID_PARAM_STRUCT;
 	skipped = fault_skipped(NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS);
+	disable = d->disable != fault_inverts(NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS);
 	for (uint32_t i = 0; i < d->count && !status; i++)
-		if ((i >= 32 || !(skipped >> i & 1)) && !switch_entry(d, i, call->object->gpu))
+		if ((i >= 32 || !(skipped >> i & 1)) &&
+		    !switch_entry(d, i, call->object->gpu, disable))
 			status = NV_ERR_INVALID_CHANNEL;
 	pthread_cond_broadcast(&rm.engine.changed);
 	return status;
@@ -239,6 +244,8 @@ static uint32_t channel_state(struct call *call)
 		return status;
 	s->bound = 1;
 	s->enabled = rm.channels_read ? rm.channels_read == 2 : o->channel->enabled;
+	if (rm.channels_read && rm.channels_read_left && !--rm.channels_read_left)
+		rm.channels_read = 0;
 	s->scheduled = 1; /* in the runlist, whether it may run or not */
 	s->cpu_map = 0;
 	s->contention = 0;

@@ -50,6 +50,11 @@ uint32_t emu_groups_held(const struct emu *emu, pid_t pid)
 	return (uint32_t)find_groups(emu, pid, "held").sum;
 }
 
+uint32_t emu_disabled(const struct emu *emu, pid_t pid)
+{
+	return (uint32_t)find_groups(emu, pid, "disabled").sum;
+}
+
 uint64_t emu_group_sum(const struct emu *emu, pid_t pid, const char *field)
 {
 	return find_groups(emu, pid, field).sum;

@@ -37,6 +37,8 @@ uint32_t emu_groups(const struct emu *emu, pid_t pid);
 uint64_t emu_group_sum(const struct emu *emu, pid_t pid, const char *field);
 /* How many of them are held. */
 uint32_t emu_groups_held(const struct emu *emu, pid_t pid);
+/* How many of their channels are disabled. */
+uint32_t emu_disabled(const struct emu *emu, pid_t pid);
 
 /* How many clients there are. */
 uint32_t emu_clients(const struct emu *emu);

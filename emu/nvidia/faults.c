@@ -13,7 +13,8 @@ enum rule_kind {
 	RULE_IGNORE,
 	RULE_KILL,
 	RULE_UNSUPPORTED,
-	RULE_SKIP
+	RULE_SKIP,
+	RULE_INVERT
 };
 
 struct rule {
@@ -79,6 +80,11 @@ uint32_t fault_skipped(uint32_t cmd)
 	const struct rule *skip = rule_take(RULE_SKIP, cmd);
 
 	return skip ? skip->value : 0;
+}
+
+bool fault_inverts(uint32_t cmd)
+{
+	return rule_take(RULE_INVERT, cmd);
 }
 
 bool fault_is_unsupported(uint32_t cmd)
@@ -172,6 +178,18 @@ static int set_skip(char **word)
 	struct rule rule = {.kind = RULE_SKIP, .cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS};
 
 	if (!parse_u32(word[1], &rule.value) || !control_number(word[2], &rule.count))
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+/* invert COUNT: the calls that disable channels enable them, and the other way round */
+static int set_invert(char **word)
+{
+	struct rule rule = {.kind = RULE_INVERT, .cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS};
+
+	if (!control_number(word[1], &rule.count))
+		return -EINVAL;
+	if (word[2] && (strcmp(word[2], "after") != 0 || !control_number(word[3], &rule.after)))
 		return -EINVAL;
 	return rule_add(rule);
 }
@@ -291,10 +309,13 @@ static int set_slice_read(char **word)
 	return control_number(word[1], &rm.slice_read_us) ? 0 : -EINVAL;
 }
 
-/* read_channels enabled|disabled: what GET_CHANNEL_STATE answers for every channel */
+/* read_channels enabled|disabled [COUNT]: what GET_CHANNEL_STATE answers for every channel */
 static int set_channels_read(char **word)
 {
 	if (!word[1] || (strcmp(word[1], "enabled") != 0 && strcmp(word[1], "disabled") != 0))
+		return -EINVAL;
+	rm.channels_read_left = 0;
+	if (word[2] && !control_number(word[2], &rm.channels_read_left))
 		return -EINVAL;
 	rm.channels_read = strcmp(word[1], "enabled") ? 1 : 2;
 	return 0;
@@ -323,6 +344,7 @@ int control_line(char *line)
 		{"errno", set_fault},
 		{"ignore", set_ignore},
 		{"skip", set_skip},
+		{"invert", set_invert},
 		{"kill_on", set_kill},
 		{"read_slice", set_slice_read},
 		{"read_channels", set_channels_read},

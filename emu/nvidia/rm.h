@@ -93,7 +93,8 @@ struct rm {
 	pthread_rwlock_t api;
 	/* A wrong state of channels that is read back: 0 none, 1 disabled, 2 enabled. */
 	unsigned channels_read;
-	uint64_t slice_read_us; /* a wrong slice that GET_TIMESLICE answers; 0: the true one */
+	uint64_t channels_read_left; /* so many answers; 0: all */
+	uint64_t slice_read_us;      /* a wrong slice that GET_TIMESLICE answers; 0: the true one */
 	bool lost[EMU_MAX_GPUS];
 	uint64_t memory_limit; /* per GPU */
 };
@@ -197,6 +198,8 @@ struct fault fault_take(uint32_t cmd, pid_t caller);
 bool fault_is_unsupported(uint32_t cmd);
 /* The entries of the list, as bits, that this call passes over. */
 uint32_t fault_skipped(uint32_t cmd);
+/* Whether the call does the opposite of what it is asked for. */
+bool fault_inverts(uint32_t cmd);
 
 /* How long the firmware takes. `enable`: DISABLE_CHANNELS that enables. */
 uint64_t fault_latency_ns(uint32_t cmd, bool enable);

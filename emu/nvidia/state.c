@@ -108,6 +108,15 @@ static void print_channels(FILE *out, const struct client *client, const struct 
 	}
 }
 
+static unsigned disabled_channels(const struct group *g)
+{
+	unsigned n = 0;
+
+	for (const struct channel *c = g->channels; c; c = c->next)
+		n += !c->enabled;
+	return n;
+}
+
 static void print_group(FILE *out, const struct client *client, const struct object *o)
 {
 	static const char *const modes[] = {"wfi", "cta", "cilp"};
@@ -117,10 +126,10 @@ static void print_group(FILE *out, const struct client *client, const struct obj
 		"\n   {\"handle\":\"0x%08x\",\"pid\":%d,\"gpu\":%u,\"tsg_id\":%u,\"engine\":%u,"
 		"\"slice_us\":%lu,\"programmed_us\":%lu,\"interleave\":%u,\"mode\":\"%s\","
 		"\"held\":%s,\"run_ns\":%lu,\"work_ns\":%lu,\"scheduled\":%lu,\"preempted\":%lu,"
-		"\"channels\":[",
+		"\"disabled\":%u,\"channels\":[",
 		o->handle, g->pid, o->gpu->index, g->tsg_id, g->engine_type, g->asked_us,
 		g->slice_us, g->interleave, modes[g->mode], yes_no(group_is_held(g)), g->run_ns,
-		g->work_ns, g->scheduled, g->preempted);
+		g->work_ns, g->scheduled, g->preempted, disabled_channels(g));
 	print_channels(out, client, g);
 	fputs("]}", out);
 }

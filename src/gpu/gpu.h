@@ -296,6 +296,11 @@ struct gp_gpu_command_ops {
 	int (*hold_self)(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
 	int (*release_self)(struct gp_gpu *gpu, struct gp_error *err);
 
+	/* Undoes every change of an attached task before it returns; detach has nothing left to do
+	 * then. -errno: the task may still be held or changed, and its undo record must stay. A
+	 * back end without this function leaves nothing changed after a release. */
+	int (*put_back)(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err);
+
 	/* The functions below need no open device. */
 
 	/* Puts a task back as an undo record says. -ESRCH: the process has ended. -ETIME: the
@@ -379,6 +384,7 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 #define gp_gpu_missing(g, ...)    GP_CALL(gp_gpu_commands(g), missing, g, __VA_ARGS__)
 #define gp_gpu_queues(g, ...)     GP_CALL(gp_gpu_commands(g), queues, g, __VA_ARGS__)
 #define gp_gpu_split(g, ...)      GP_CALL(gp_gpu_commands(g), split, g, __VA_ARGS__)
+#define gp_gpu_put_back(g, ...)   GP_CALL(gp_gpu_commands(g), put_back, g, __VA_ARGS__)
 #define gp_gpu_why(g, ...)        GP_CALL_VOID(gp_gpu_commands(g), why, g, __VA_ARGS__)
 #define gp_gpu_evicted_ms(g, ...) GP_CALL(gp_gpu_commands(g), evicted_ms, g, __VA_ARGS__)
 #define gp_gpu_set_preempt_type(g, ...) \

@@ -366,6 +366,24 @@ int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
 	return switch_surely(holds, false, err);
 }
 
+int gp_holds_put_back(struct gp_holds *holds, struct gp_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		struct gp_hold *h = &holds->hold[i];
+		struct gp_error why = {0};
+		int code = h->attached && !h->status ? gp_gpu_put_back(h->ref.gpu, h->handle, &why)
+						     : 0;
+
+		if (!code || code == -ENOTSUP || code == -ESRCH)
+			continue;
+		h->status = code;
+		r = r ? r : gp_fail(err, code, "%s", why.text);
+	}
+	return r;
+}
+
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
 	struct gp_undo_entry e;
@@ -387,6 +405,8 @@ int gp_holds_remove(struct gp_holds *holds, unsigned i, struct gp_error *err)
 	one.n = 1;
 	one.hold = &holds->hold[i];
 	r = gp_holds_release(&one, err);
+	if (!r)
+		r = gp_holds_put_back(&one, err);
 	if (r)
 		return r;
 	detach(holds, &holds->hold[i], true);
@@ -396,6 +416,7 @@ int gp_holds_remove(struct gp_holds *holds, unsigned i, struct gp_error *err)
 
 void gp_holds_end(struct gp_holds *holds)
 {
+	gp_holds_put_back(holds, NULL);
 	for (unsigned i = 0; i < holds->n; i++)
 		detach(holds, &holds->hold[i], !holds->hold[i].status);
 	free(holds->hold);

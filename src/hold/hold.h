@@ -81,8 +81,12 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *hol
  * failed release the task stays in the list, with its record. */
 int gp_holds_remove(struct gp_holds *holds, unsigned i, struct gp_error *err);
 
-/* Detaches all tasks. The undo record of a task stays if its last release failed. Close the devices
- * afterwards; closing puts back what is left. */
+/* After a release: undoes all other changes. A task that is not as it was before gets the error as
+ * its status. Returns the first error. */
+int gp_holds_put_back(struct gp_holds *holds, struct gp_error *err);
+
+/* Puts back and detaches all tasks. The undo record of a task stays if its last release failed, or
+ * if it could not be put back. Close the devices afterwards; closing puts back what is left. */
 void gp_holds_end(struct gp_holds *holds);
 
 #endif

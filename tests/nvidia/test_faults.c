@@ -383,3 +383,42 @@ GPU_TEST(closing_the_device_waits_for_what_is_under_way_and_puts_it_back)
 	emu_control(&w->emu, "latency all 0");
 	assert_int_equal(emu_load_stop(load), 0);
 }
+
+/* At detach a call could only do harm to a task that is as it was before. */
+GPU_TEST(a_task_that_is_released_is_left_alone_at_detach)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+	uint64_t calls;
+
+	gw_act(w, GW_HOLD, handle, 0);
+	assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+	calls = emu_count(&w->emu, "disable");
+	emu_control(&w->emu, "invert %d", ALWAYS);
+	assert_int_equal(gp_gpu_put_back(w->gpu, handle, NULL), 0);
+	gw_close(w);
+	clear(w);
+	assert_int_equal(emu_count(&w->emu, "disable"), calls);
+	assert_int_equal(emu_disabled(&w->emu, load->pid), 0);
+}
+
+GPU_TEST(what_cannot_be_put_back_is_told)
+{
+	struct gp_error err = {0};
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+
+	gw_slice_and_hold(w, handle);
+	emu_control(&w->emu, "invert %d", ALWAYS);
+	assert_int_equal(gp_gpu_put_back(w->gpu, handle, &err), -EIO);
+	assert_true(err.text[0]);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
+	clear(w);
+	gw_act(w, GW_SLICE, handle, 1);
+	emu_control(&w->emu, "fault set_timeslice 0x65 %d", ALWAYS);
+	assert_int_equal(gp_gpu_put_back(w->gpu, handle, NULL), -ETIMEDOUT);
+	clear(w);
+	assert_int_equal(gp_gpu_put_back(w->gpu, handle, NULL), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load->pid, "slice_us"), 2048);
+}

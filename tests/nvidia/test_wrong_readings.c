@@ -371,3 +371,19 @@ GPU_TEST(a_channel_that_the_driver_denies_is_switched_with_its_group)
 		assert_false(gw_look(w, a.handle).unsure);
 	}
 }
+
+/* The state of a task is read back every second, and after a change. */
+GPU_TEST(one_wrong_reading_ends_no_hold)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	usleep(100000); /* it was read back after the change */
+	emu_control(&w->emu, "read_channels enabled 1");
+	for (int i = 0; i < 250; i++) {
+		assert_true(gw_look(w, handle).held);
+		assert_int_equal(emu_disabled(&w->emu, load->pid), 8);
+		usleep(10000);
+	}
+}

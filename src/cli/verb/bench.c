@@ -418,7 +418,7 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 		   unsigned n, struct gp_error *err)
 {
 	struct gp_holds holds;
-	int r = gp_holds_begin(&holds, devices, ref, n, err), last;
+	int r = gp_holds_begin(&holds, devices, ref, n, err), last, put_back;
 
 	if (!r)
 		measure_find(b, devices, ref);
@@ -434,8 +434,9 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 		last = gp_fail(err, b->release_failed.code, "%s", b->release_failed.text);
 	else
 		last = gp_holds_release(&holds, err);
+	put_back = gp_holds_put_back(&holds, err);
 	gp_holds_end(&holds);
-	return r ? r : last;
+	return r ? r : last ? last : put_back;
 }
 
 static void print_times(const char *what, const struct gp_hist *h)

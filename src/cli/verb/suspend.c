@@ -658,9 +658,10 @@ static void look_for_work(struct gp_holds *holds)
 /* Releases everything, also after a failure. An earlier message in `err` is kept. */
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
-	int r = gp_holds_release(holds, err);
+	int r = gp_holds_release(holds, err), last = gp_holds_put_back(holds, err);
 	uint64_t now_ns = gp_monotonic_ns();
 
+	r = r ? r : last;
 	look_for_work(holds);
 	for (unsigned i = 0; i < holds->n; i++) {
 		const struct gp_hold *h = &holds->hold[i];

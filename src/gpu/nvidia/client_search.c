@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the clients of a process by asking RM for one handle after the other, from the newest
- * client of the machine downwards, and their objects around the handles that RM names.
+ * client of the machine downwards. object_search.c finds their objects.
  *
  * RM has no list of clients or objects. It returns the class of a handle without taking a GPU lock,
  * in 2 to 4 us (H200, driver 580).
@@ -10,15 +10,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "gpu/nvidia/target.h"
 
-#define MISSES_UP      64    /* unused handles in a row end a region */
-#define MISSES_DOWN    8     /* libraries number objects upwards */
-#define MISSES_ADDED   16    /* instead of MISSES_UP if only newer objects are searched */
-#define GO_ON_INDICES  32    /* after a find: clients of a process have close indices */
-#define HANDLES_MAX    65536 /* of one region */
-#define UNANSWERED_MAX 8     /* questions, then a search ends: each may take 5 ms */
-#define SLICE_READS    4     /* two readings in a row must agree */
+#define GO_ON_INDICES 32 /* after a find: clients of a process have close indices */
+#define GROUP_READS   3
+#define SLICE_READS   4 /* two readings in a row must agree */
 
 int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
 {
@@ -27,132 +24,6 @@ int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
 			if (t->file[f] == t->client[i].file)
 				return t->borrowed[f];
 	return -1;
-}
-
-static bool matters(uint32_t class)
-{
-	return class == NV01_DEVICE_0 || class == NV20_SUBDEVICE_0 ||
-	       class == KEPLER_CHANNEL_GROUP_A || NV_IS_CHANNEL_CLASS(class) ||
-	       NV_IS_COMPUTE_CLASS(class);
-}
-
-static bool add_object(struct gp_nv_client *c, struct gp_nv_object o)
-{
-	if (c->nobjects == c->object_capacity) {
-		unsigned capacity = c->object_capacity ? 2 * c->object_capacity : 64;
-		struct gp_nv_object *p = realloc(c->object, capacity * sizeof *p);
-
-		if (!p)
-			return false;
-		c->object = p;
-		c->object_capacity = capacity;
-	}
-	c->object[c->nobjects++] = o;
-	return true;
-}
-
-/* Whether the handle is in use. Objects of the classes above are added to the list. */
-static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
-{
-	uint32_t class = gp_rm_class(fd, c->handle, handle), parent;
-
-	c->doubtful += class == GP_RM_UNKNOWN;
-	if (!class || class == GP_RM_UNKNOWN)
-		return false;
-	if (matters(class)) {
-		parent = gp_rm_parent(fd, c->handle, handle);
-		c->doubtful += parent == GP_RM_UNKNOWN;
-		add_object(c, (struct gp_nv_object){
-				      .handle = handle, .class = class, .parent = parent});
-	}
-	return true;
-}
-
-static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned misses_max)
-{
-	uint32_t handle = r->high;
-
-	for (unsigned misses = 0;
-	     misses < misses_max && handle - r->low < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
-	     handle++) {
-		misses++;
-		if (ask(c, fd, handle)) {
-			r->high = handle + 1;
-			misses = 0;
-		}
-	}
-}
-
-static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
-{
-	uint32_t handle = r->low - 1;
-
-	for (unsigned misses = 0;
-	     misses < MISSES_DOWN && r->high - handle < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
-	     handle--) {
-		misses++;
-		if (handle != c->handle && ask(c, fd, handle)) {
-			r->low = handle;
-			misses = 0;
-		}
-	}
-}
-
-static bool is_covered(const struct gp_nv_client *c, uint32_t handle)
-{
-	for (unsigned i = 0; i < c->nregions; i++)
-		if (handle >= c->region[i].low && handle < c->region[i].high)
-			return true;
-	return false;
-}
-
-/* Searches around a handle that RM named. */
-static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
-{
-	struct gp_nv_region *r;
-
-	c->doubtful += handle == GP_RM_UNKNOWN;
-	if (handle == GP_RM_UNKNOWN)
-		return;
-	if (!handle || handle == c->handle || is_covered(c, handle) ||
-	    c->nregions == GP_NV_REGIONS_MAX)
-		return;
-	r = &c->region[c->nregions++];
-	r->low = r->high = handle;
-	extend_up(c, fd, r, MISSES_UP);
-	extend_down(c, fd, r);
-}
-
-/* Whether the list has a channel of the group. */
-static bool has_channel(const struct gp_nv_client *c, uint32_t group)
-{
-	for (unsigned i = 0; i < c->nobjects; i++)
-		if (c->object[i].parent == group && NV_IS_CHANNEL_CLASS(c->object[i].class))
-			return true;
-	return false;
-}
-
-/* Libraries choose handles freely, so the first children that RM names are searched, too. */
-static void explore_named(struct gp_nv_client *c, int fd)
-{
-	for (unsigned i = 0; i < c->nobjects; i++) {
-		struct gp_nv_object o = c->object[i]; /* a copy: the array may move */
-
-		if (o.class == NV01_DEVICE_0) {
-			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_SUBDEVICE));
-			explore(c, fd,
-				gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL_GROUP));
-		}
-		if (o.class == KEPLER_CHANNEL_GROUP_A && !has_channel(c, o.handle))
-			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL));
-	}
-}
-
-static void explore_client(struct gp_nv_client *c, int fd)
-{
-	c->nobjects = c->nregions = 0;
-	explore(c, fd, gp_rm_child(fd, c->handle, c->handle, NV_INTERNAL_DEVICE));
-	explore_named(c, fd);
 }
 
 static const struct gp_nv_object *find_object(const struct gp_nv_client *c, uint32_t handle)
@@ -194,10 +65,10 @@ static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
 /* The handle of a compute object may be far from that of its channel. */
 static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
-	uint32_t object = gp_rm_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
+	uint32_t object = gp_nv_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
 
 	g->compute = object && object != GP_RM_UNKNOWN &&
-		     NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
+		     NV_IS_COMPUTE_CLASS(gp_nv_class(fd, c->handle, object));
 }
 
 /* If any compute object is in the list, the others are, too. */
@@ -343,16 +214,42 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_client *c, str
 	return is_new;
 }
 
-/* RM must say so twice. */
+/* RM must say so three times. */
 static bool is_gone(int fd, uint32_t client, uint32_t object)
 {
 	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
 	bool gone = fd >= 0;
 
-	for (int look = 0; gone && look < 2; look++)
+	for (int look = 0; gone && look < 3; look++)
 		gone = gp_rm_is_gone(gp_rm_control(
 			fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p));
 	return gone;
+}
+
+/* Two kinds of questions: RM may deny a group in the answers to one of them. */
+static bool group_is_gone(int fd, uint32_t client, uint32_t group)
+{
+	struct nva06c_info info = {0};
+
+	return is_gone(fd, client, group) &&
+	       gp_rm_is_gone(gp_rm_control(fd, client, group, NVA06C_CTRL_CMD_GET_INFO, &info,
+					   sizeof info));
+}
+
+/* RM named the group: an answer that is missing is asked for again. */
+static bool read_surely(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
+{
+	bool done = false;
+
+	for (int i = 0; i < GROUP_READS && !done; i++)
+		done = read_group(c, fd, g);
+	return done;
+}
+
+static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		t->group[i].seen |= t->group[i].client == c->handle;
 }
 
 static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
@@ -366,10 +263,14 @@ static bool take_groups(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
 
 		if (o->class != KEPLER_CHANNEL_GROUP_A)
 			continue;
-		if (read_group(c, fd, &g))
+		if (gp_pidfd_ended(t->pidfd)) { /* the borrowed file keeps its memory */
+			keep_groups(t, c);
+			break;
+		}
+		if (read_surely(c, fd, &g))
 			changed |= take_group(t, c, g);
 		else
-			c->doubtful += !is_gone(fd, c->handle, o->handle);
+			c->doubtful += !group_is_gone(fd, c->handle, o->handle);
 	}
 	return changed;
 }
@@ -398,15 +299,17 @@ bool gp_nv_is_doubtful(const struct gp_nv_target *t)
 	return t->doubtful || t->list_error || t->borrow_error;
 }
 
-bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
+/* `surely`: one answer that no file reaches the client is not believed. */
+static bool search_client(struct gp_nv_target *t, uint32_t client, bool surely)
 {
+	uint32_t (*class_of)(int fd, uint32_t client, uint32_t object) =
+		surely ? gp_nv_class : gp_rm_class;
 	struct gp_nv_client *p;
 
 	if (knows_client(t, client))
 		return true;
 	for (unsigned f = 0; f < t->nfiles; f++) {
-		uint32_t class =
-			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], client, client);
+		uint32_t class = t->borrowed[f] < 0 ? 0 : class_of(t->borrowed[f], client, client);
 
 		t->doubtful += class == GP_RM_UNKNOWN;
 		if (!class || class == GP_RM_UNKNOWN)
@@ -417,11 +320,16 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 		t->client = p;
 		p = &t->client[t->nclients++];
 		*p = (struct gp_nv_client){.handle = client, .file = t->file[f]};
-		explore_client(p, t->borrowed[f]);
+		gp_nv_search_objects(p, t->borrowed[f]);
 		take_groups(t, p, t->borrowed[f]);
 		return true;
 	}
 	return false;
+}
+
+bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
+{
+	return search_client(t, client, true);
 }
 
 void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top)
@@ -440,7 +348,7 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 		end = NV_CLIENT_COUNT;
 	while (t->searched < end) {
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
-		bool found = gp_nv_search_client(t, NV_CLIENT_BASE + index);
+		bool found = search_client(t, NV_CLIENT_BASE + index, false);
 
 		if (t->doubtful)
 			return true; /* the next call asks again */
@@ -459,7 +367,7 @@ static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
 {
 	for (unsigned f = 0; f < t->nfiles; f++) {
 		uint32_t class =
-			t->borrowed[f] < 0 ? 0 : gp_rm_class(t->borrowed[f], c->handle, c->handle);
+			t->borrowed[f] < 0 ? 0 : gp_nv_class(t->borrowed[f], c->handle, c->handle);
 
 		c->doubtful += class == GP_RM_UNKNOWN;
 		if (!class || class == GP_RM_UNKNOWN)
@@ -498,12 +406,6 @@ static bool is_held_and_open(const struct gp_nv_target *t, const struct gp_nv_cl
 	return open && held;
 }
 
-static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
-{
-	for (unsigned i = 0; i < t->ngroups; i++)
-		t->group[i].seen |= t->group[i].client == c->handle;
-}
-
 /*
  * RM says that all compute groups are gone, and still lists the process as computing: one of the
  * two is false. The groups stay: a group that was held must not be taken for one that has ended.
@@ -522,7 +424,7 @@ static void drop_gone_clients(struct gp_nv_target *t)
 
 	for (unsigned i = 0; i < t->nclients; i++)
 		if (t->client[i].gone)
-			free(t->client[i].object);
+			gp_nv_forget_objects(&t->client[i]);
 		else
 			t->client[kept++] = t->client[i];
 	t->nclients = kept;
@@ -537,7 +439,7 @@ static bool drop_unseen_groups(struct gp_nv_target *t)
 		const struct gp_nv_group *g = &t->group[i];
 
 		if (g->seen || (knows_client(t, g->client) &&
-				!is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
+				!group_is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
 			t->group[kept++] = *g;
 	}
 	t->ngroups = kept;
@@ -571,9 +473,9 @@ bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 			continue;
 		}
 		if (all || !c->nregions)
-			explore_client(c, fd);
-		for (unsigned r = 0; !all && r < c->nregions; r++)
-			extend_up(c, fd, &c->region[r], MISSES_ADDED);
+			gp_nv_search_objects(c, fd);
+		else
+			gp_nv_search_new_objects(c, fd);
 		changed |= take_groups(t, c, fd);
 	}
 	t->doubtful = is_contradicted(t);

@@ -294,6 +294,9 @@ void gp_nv_read_back(struct gp_nv_target *t, struct gp_nv_group *g)
 {
 	struct reading r = read_channels(t, g, true);
 
+	/* One reading that differs may be wrong, and would end the hold. */
+	if (!g->doubtful && !r.status && (g->disabled ? r.on : r.off))
+		r = read_channels(t, g, true);
 	note_state(g, &r);
 	if (g->asked_disable && !g->disabled && !r.status)
 		give_up_hold(t, g);

@@ -442,6 +442,17 @@ static void nv_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 	pthread_mutex_unlock(&d->requests.lock);
 }
 
+static int nv_put_back(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
+{
+	struct gp_nv_gpu *d = of(gpu);
+	struct gp_nv_call call = {.kind = GP_NV_CALL_PUT_BACK, .handle = handle, .err = err};
+
+	pthread_mutex_lock(&d->requests.lock);
+	call.pid = d->task[handle].pid;
+	pthread_mutex_unlock(&d->requests.lock);
+	return gp_requests_ask(&d->requests, &call.question);
+}
+
 /* Reads the UUID of a GPU from the driver's /proc file. */
 static int read_uuid(const char *bus, char *uuid, size_t size)
 {
@@ -485,6 +496,7 @@ static const struct gp_gpu_command_ops commands = {
 	.split = nv_split,
 	.why = nv_why,
 	.set_preempt_type = nv_set_preempt_type,
+	.put_back = nv_put_back,
 	.undo = gp_nv_undo_replay,
 	.release_process = gp_nv_release_process,
 	.make_visible = make_visible,

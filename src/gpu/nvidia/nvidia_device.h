@@ -115,10 +115,11 @@ struct gp_nv_task {
 /* A question of a command, which waits for the answer. */
 struct gp_nv_call {
 	struct gp_question question;
-	enum { GP_NV_CALL_FIND, GP_NV_CALL_SPLIT, GP_NV_CALL_QUEUES } kind;
+	enum { GP_NV_CALL_FIND, GP_NV_CALL_SPLIT, GP_NV_CALL_QUEUES, GP_NV_CALL_PUT_BACK } kind;
 	pid_t pid;
 	uint64_t key;
 	uint32_t queue_id;
+	uint32_t handle;
 	struct gp_seen *seen;
 	struct gp_queue *queue;
 	unsigned max;
@@ -192,6 +193,10 @@ struct gp_nv_gpu {
 /* rm_thread.c */
 void *gp_nv_rm_thread(void *gpu);
 void gp_nv_notify(struct gp_nv_gpu *d); /* makes event_fd readable */
+
+/* Undoes the changes of a task, and tries again after a failure: an RM status. Changes nothing
+ * where everything was seen to be as it was found. */
+uint32_t gp_nv_put_task_back(struct gp_nv_gpu *d, uint32_t handle);
 
 /* Repeats confirmed releases of a borrowed process that does no work since. */
 void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions of commands about one process: find, split and queues. Runs on the RM thread. */
+/* Questions of commands about one process: find, split, queues and
+ * put_back. Runs on the RM thread. */
 #include <stdio.h>
 
 #include "gpu/nvidia/processes.h"
@@ -120,6 +121,16 @@ static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
 	return n;
 }
 
+static int put_back(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	uint32_t status = gp_nv_put_task_back(d, call->handle);
+
+	if (!status)
+		return 0;
+	return gp_fail(call->err, gp_rm_errno(status), "process %d cannot be put back: %s",
+		       call->pid, gp_rm_status_name(status));
+}
+
 void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call)
 {
 	struct gp_nv_process *p;
@@ -135,5 +146,6 @@ void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		break;
 	case GP_NV_CALL_SPLIT: call->question.result = split(d, call); break;
 	case GP_NV_CALL_QUEUES: call->question.result = list_queues(d, call); break;
+	case GP_NV_CALL_PUT_BACK: call->question.result = put_back(d, call); break;
 	}
 }

@@ -3,7 +3,12 @@
  * Puts a process back by an undo record that another, perhaps dead, process wrote. The groups are
  * searched again. The record has their slices; a group that it does not list gets the slice of the
  * first group that it lists.
+ *
+ * RM can deny for a while that a group or channel exists, and it would stay disabled for ever. So
+ * an undo has succeeded only if each recorded group was found, or is gone by two kinds of answers,
+ * and if a second search finds nothing more and reads everything back as enabled.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +20,15 @@
 #include "gpu/nvidia/target.h"
 
 #define TRIES         3
+#define ROUNDS        6 /* searches, until two agree */
 #define PAUSE_US      20000
+#define LOOK_PAUSE_US 1000
 #define LATE_US       800000 /* a sample may be of work so long before it is read */
 #define WORK_NS       (3 * GP_NS_PER_S / 2)
 #define WORK_PAUSE_US 50000
 #define NO_ANSWER     (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
+
+#define GROUPS_MAX    13
 
 struct record {
 	uint32_t gpu_id;
@@ -30,15 +39,17 @@ struct record {
 		uint32_t handle;
 		uint32_t tsg_id;
 		uint32_t slice_us;
-	} group[13];
+	} group[GROUPS_MAX];
+	uint8_t channels[GROUPS_MAX]; /* of each group; 0: not known */
 };
+
+/* Records of earlier versions end here. */
+#define OLD_SIZE offsetof(struct record, channels)
 
 static_assert(sizeof(struct record) <= sizeof((struct gp_undo *)0)->data, "fits an undo record");
 
 void gp_nv_undo_record(const struct gp_nv_target *t, uint32_t gpu_id, struct gp_undo *undo)
 {
-	const unsigned max =
-		sizeof((struct record *)0)->group / sizeof *((struct record *)0)->group;
 	struct record r = {.gpu_id = gpu_id};
 
 	undo->corrected = false;
@@ -50,11 +61,12 @@ void gp_nv_undo_record(const struct gp_nv_target *t, uint32_t gpu_id, struct gp_
 		undo->corrected |= g->slice_corrected;
 		if (!r.n)
 			r.slice_us = g->slice_found_us;
-		if (r.n == max)
+		if (r.n == GROUPS_MAX)
 			break;
 		r.group[r.n].client = g->client;
 		r.group[r.n].handle = g->handle;
 		r.group[r.n].tsg_id = g->tsg_id;
+		r.channels[r.n] = (uint8_t)g->nchannels;
 		r.group[r.n++].slice_us = g->slice_found_us;
 	}
 	undo->pid = t->pid;
@@ -71,13 +83,65 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 	return r->slice_us;
 }
 
-/* Whether each recorded group was found, or RM says that it is gone. A process that RM lists as
- * computing has a group. A client of the process must be left: a program with a control file has
- * one, and RM can deny all clients for a while. */
-static bool is_complete(const struct gp_nv_target *t, const struct record *r)
+/* The group with the handle of a recorded one, if it is the same. */
+static struct gp_nv_group *find_recorded(struct gp_nv_target *t, const struct record *r, uint32_t i)
+{
+	for (unsigned k = 0; k < t->ngroups; k++)
+		if (t->group[k].client == r->group[i].client &&
+		    t->group[k].handle == r->group[i].handle &&
+		    t->group[k].tsg_id == r->group[i].tsg_id)
+			return &t->group[k];
+	return NULL;
+}
+
+/* Whether RM denies a recorded group in two kinds of answers, or names another one, through every
+ * file of the process. */
+static bool is_gone(const struct gp_nv_target *t, const struct record *r, uint32_t i)
+{
+	uint32_t client = r->group[i].client, handle = r->group[i].handle;
+
+	if (t->list_error || t->borrow_error)
+		return false;
+	for (unsigned f = 0; f < t->nfiles; f++) {
+		struct nva06c_info info = {0};
+		uint32_t class, status;
+
+		if (t->borrowed[f] < 0)
+			return false;
+		class = gp_nv_class(t->borrowed[f], client, handle);
+		status = gp_rm_control(t->borrowed[f], client, handle, NVA06C_CTRL_CMD_GET_INFO,
+				       &info, sizeof info);
+		if (class == GP_RM_UNKNOWN || (!status && info.tsg_id == r->group[i].tsg_id) ||
+		    (status && !gp_rm_is_gone(status) && status != NV_ERR_INSUFFICIENT_PERMISSIONS))
+			return false;
+	}
+	return true;
+}
+
+/* A recorded group computes, also if RM denies its compute object. If RM names fewer channels than
+ * it had, the handle of the group replaces them. */
+static void take_from_record(struct gp_nv_target *t, const struct record *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct gp_nv_group *g = find_recorded(t, r, i);
+
+		if (!g)
+			continue;
+		g->compute = true;
+		g->incomplete |= g->nchannels < r->channels[i];
+	}
+}
+
+/* Whether each recorded group was found, or is gone. A process that RM lists as computing has a
+ * group. A client of the process must be left: a program with a control file has one, and RM can
+ * deny all clients for a while. */
+static bool is_complete(struct gp_nv_target *t, const struct record *r)
 {
 	unsigned groups = 0;
 
+	for (uint32_t i = 0; i < r->n; i++)
+		if (!find_recorded(t, r, i) && !is_gone(t, r, i))
+			return false;
 	for (unsigned i = 0; i < t->ngroups; i++)
 		groups += t->group[i].compute && t->group[i].gpu_id == r->gpu_id;
 	if (!groups && r->n && (!t->nclients || gp_rm_lists(t->rm, t->pid) > 0))
@@ -85,11 +149,93 @@ static bool is_complete(const struct gp_nv_target *t, const struct record *r)
 	return groups >= r->n || !gp_nv_is_doubtful(t);
 }
 
+/* Each client has a file of its own. If each file has a known client, no client is missing. */
+static bool knows_all_files(const struct gp_nv_target *t)
+{
+	for (unsigned f = 0; f < t->nfiles; f++) {
+		bool known = false;
+
+		for (unsigned i = 0; i < t->nclients; i++)
+			known |= t->client[i].file == t->file[f];
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
+/* Searches the recorded clients first, which is often sufficient, then newer clients and a little
+ * further back. Without a record, or with a full one, it searches far back. */
+static void find_groups(struct gp_nv_target *t, const struct gp_rm *rm, const struct record *r)
+{
+	bool complete = r && r->n && r->n < GROUPS_MAX;
+
+	for (uint32_t i = 0; r && i < r->n; i++)
+		gp_nv_search_client(t, r->group[i].client);
+	if (complete && knows_all_files(t))
+		return;
+	if (rm->fd < 0) {
+		t->doubtful = true;
+		return;
+	}
+	gp_nv_search_begin(t, rm->client);
+	gp_nv_search(t, GP_NV_SEARCH_QUICK, complete);
+	while (t->uses_cuda && !gp_nv_computes(t) && !gp_nv_is_doubtful(t) &&
+	       gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
+		;
+}
+
+/* The number of compute groups that were found, and of their channels. */
+static unsigned extent(const struct gp_nv_target *t)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->ngroups; i++)
+		n += t->group[i].compute ? 1 + t->group[i].nchannels : 0;
+	return n;
+}
+
+/* true: the search finds what the last one has found, and RM answers all its questions. */
+static bool search_again(struct gp_nv_target *t, const struct record *r)
+{
+	unsigned before = extent(t);
+
+	usleep(LOOK_PAUSE_US);
+	find_groups(t, t->rm, r);
+	gp_nv_rescan(t, true);
+	if (r)
+		take_from_record(t, r);
+	for (unsigned i = 0; i < t->nclients; i++)
+		if (t->client[i].doubtful)
+			return false;
+	return extent(t) == before;
+}
+
+/* Whether every group is enabled. */
+static uint32_t read_all_back(struct gp_nv_target *t, uint32_t gpu_id)
+{
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		struct gp_nv_group *g = &t->group[i];
+
+		if (!g->compute || g->gpu_id != gpu_id || gp_pidfd_ended(t->pidfd))
+			continue;
+		gp_nv_read_back(t, g);
+		if (g->disabled)
+			return GP_RM_NO_EFFECT;
+		if (g->doubtful)
+			return GP_RM_PARTLY;
+		if (g->unread)
+			return NO_ANSWER;
+	}
+	return NV_OK;
+}
+
 /* Enables all groups, then sets the slices. Goes on after an error and returns the first. */
 static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
 {
-	uint32_t status = is_complete(t, r) ? NV_OK : NO_ANSWER;
+	uint32_t status;
 
+	take_from_record(t, r);
+	status = is_complete(t, r) ? NV_OK : NO_ANSWER;
 	for (unsigned i = 0; i < t->ngroups; i++) {
 		struct gp_nv_group_ref ref = {.target = t, .group = &t->group[i]};
 
@@ -110,16 +256,23 @@ static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-/* A failure that RM reports is reported; answers that are missing or without effect are tried
- * again. */
 static uint32_t restore_surely(struct gp_nv_target *t, const struct record *r)
 {
-	uint32_t status = restore_once(t, r);
+	uint32_t status = NO_ANSWER;
 
-	for (int i = 1; i < TRIES && (gp_rm_is_unproven(status) || status == NO_ANSWER); i++) {
-		usleep(PAUSE_US);
-		gp_nv_rescan(t, true);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i)
+			usleep(PAUSE_US);
 		status = restore_once(t, r);
+		/* A failure that RM reports is reported; the others are tried again. */
+		if (status && !gp_rm_is_unproven(status) && status != NO_ANSWER)
+			break;
+		if (!search_again(t, r))
+			status = status ? status : NO_ANSWER;
+		else if (!status)
+			status = read_all_back(t, r->gpu_id);
+		if (!status || gp_pidfd_ended(t->pidfd))
+			break;
 	}
 	return status;
 }
@@ -185,41 +338,6 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status ? status : prove_release(t);
 }
 
-/* Each client has a file of its own. If each file has a known client, no client is missing. */
-static bool knows_all_files(const struct gp_nv_target *t)
-{
-	for (unsigned f = 0; f < t->nfiles; f++) {
-		bool known = false;
-
-		for (unsigned i = 0; i < t->nclients; i++)
-			known |= t->client[i].file == t->file[f];
-		if (!known)
-			return false;
-	}
-	return true;
-}
-
-/* Searches the recorded clients first, which is often sufficient, then newer clients and a little
- * further back. Without a record, or with a full one, it searches far back. */
-static void find_groups(struct gp_nv_target *t, const struct gp_rm *rm, const struct record *r)
-{
-	bool complete = r && r->n && r->n < sizeof r->group / sizeof *r->group;
-
-	for (uint32_t i = 0; r && i < r->n; i++)
-		gp_nv_search_client(t, r->group[i].client);
-	if (complete && knows_all_files(t))
-		return;
-	if (rm->fd < 0) {
-		t->doubtful = true;
-		return;
-	}
-	gp_nv_search_begin(t, rm->client);
-	gp_nv_search(t, GP_NV_SEARCH_QUICK, complete);
-	while (t->uses_cuda && !gp_nv_computes(t) && !gp_nv_is_doubtful(t) &&
-	       gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
-		;
-}
-
 /* RM without a client, or without its diagnostic object, cannot read back; the rest works. */
 static void open_rm(struct gp_rm *rm, const struct record *r)
 {
@@ -263,11 +381,8 @@ static bool has_recorded_group(struct gp_nv_target *t, const struct record *r)
 	for (uint32_t i = 0; i < r->n; i++) {
 		if (!gp_nv_search_client(t, r->group[i].client))
 			continue;
-		for (unsigned k = 0; k < t->ngroups; k++)
-			if (t->group[k].client == r->group[i].client &&
-			    t->group[k].handle == r->group[i].handle &&
-			    t->group[k].tsg_id == r->group[i].tsg_id)
-				return true;
+		if (find_recorded(t, r, i))
+			return true;
 	}
 	return false;
 }
@@ -366,11 +481,11 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	struct gp_rm rm;
 	int code;
 
-	if (undo->size != sizeof r)
+	if (undo->size != sizeof r && undo->size != OLD_SIZE)
 		return gp_fail(err, -EINVAL, "the undo record of process %d has a wrong size",
 			       undo->pid);
-	memcpy(&r, undo->data, sizeof r);
-	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
+	memcpy(&r, undo->data, undo->size);
+	if (r.n > GROUPS_MAX || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
 	open_rm(&rm, &r);
 	if (gp_process_gone(undo->pid, undo->start_time))
@@ -381,14 +496,14 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	return code;
 }
 
-/* Opens the GPU of a group, if it is not open: its state can be read back then. */
-static void open_gpu_of(struct gp_rm *rm, const struct gp_nv_group *g)
+/* Opens the GPU if it is not open: the state of its channels can be read back then. */
+static void open_gpu(struct gp_rm *rm, uint32_t gpu_id)
 {
-	if (rm->fd >= 0 && rm->gpu_id == g->gpu_id && rm->device)
+	if (rm->fd >= 0 && rm->gpu_id == gpu_id && rm->device)
 		return;
 	gp_rm_close(rm);
 	if (!gp_rm_open(rm, NULL))
-		gp_rm_open_gpu(rm, g->gpu_id, NULL);
+		gp_rm_open_gpu(rm, gpu_id, NULL);
 }
 
 /* Enables a group and resets a tiny slice. */
@@ -396,7 +511,7 @@ static uint32_t release_group(struct gp_nv_target *t, struct gp_rm *rm, struct g
 {
 	struct gp_nv_group_ref ref = {.target = t, .group = g};
 
-	open_gpu_of(rm, g);
+	open_gpu(rm, g->gpu_id);
 	for (int i = 0; i < TRIES; i++) {
 		if (i)
 			usleep(PAUSE_US);
@@ -409,12 +524,63 @@ static uint32_t release_group(struct gp_nv_target *t, struct gp_rm *rm, struct g
 	return ref.status;
 }
 
+/* Whether a process of which no compute group was found has one: RM lists it. Without the list, a
+ * program with a control file has a client. */
+static bool seems_to_compute(const struct gp_nv_target *t, struct gp_rm *rm)
+{
+	uint32_t id[32];
+	int n = rm->fd < 0 ? 0 : gp_rm_gpus(rm, id), listed = -ENOTSUP;
+
+	for (int i = 0; i < n && listed <= 0; i++) {
+		open_gpu(rm, id[i]);
+		listed = rm->fd < 0 ? -EIO : gp_rm_lists(rm, t->pid);
+	}
+	return listed < 0 ? !knows_all_files(t) : listed;
+}
+
+/* Enables all compute groups. *groups: their number. */
+static uint32_t release_groups(struct gp_nv_target *t, struct gp_rm *rm, int *groups)
+{
+	uint32_t status = NV_OK;
+
+	*groups = 0;
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		uint32_t now;
+
+		if (!t->group[i].compute)
+			continue;
+		now = release_group(t, rm, &t->group[i]);
+		status = status ? status : now;
+		++*groups;
+	}
+	return !*groups && (gp_nv_is_doubtful(t) || seems_to_compute(t, rm)) ? NO_ANSWER : status;
+}
+
+/* The same until two searches agree. */
+static uint32_t release_surely(struct gp_nv_target *t, struct gp_rm *rm, int *groups)
+{
+	uint32_t status = NO_ANSWER;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i)
+			usleep(PAUSE_US);
+		status = release_groups(t, rm, groups);
+		if ((status && status != NO_ANSWER) || gp_pidfd_ended(t->pidfd))
+			break;
+		if (!search_again(t, NULL))
+			status = NO_ANSWER;
+		if (!status)
+			break;
+	}
+	return status;
+}
+
 int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err)
 {
 	struct gp_nv_target t;
-	uint32_t status = NV_OK;
+	uint32_t status;
 	struct gp_rm rm;
-	int groups = 0, code;
+	int groups, code;
 
 	(void)released;
 	open_rm(&rm, NULL);
@@ -423,17 +589,7 @@ int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err)
 		gp_rm_close(&rm);
 		return code;
 	}
-	for (unsigned i = 0; i < t.ngroups; i++) {
-		uint32_t now;
-
-		if (!t.group[i].compute)
-			continue;
-		now = release_group(&t, &rm, &t.group[i]);
-		status = status ? status : now;
-		groups++;
-	}
-	if (!groups && gp_nv_is_doubtful(&t))
-		status = NO_ANSWER;
+	status = release_surely(&t, &rm, &groups);
 	if (!status)
 		status = prove_release(&t);
 	gp_nv_target_close(&t);

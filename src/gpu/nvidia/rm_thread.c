@@ -392,7 +392,17 @@ static bool act(struct gp_nv_gpu *d)
 #define PUT_BACK_TRIES    5
 #define PUT_BACK_PAUSE_US 20000
 
-/* Enables all groups and restores slices and modes. Returns the first error. */
+/* Whether the group may be disabled, by what was last read back. A release that RM accepted without
+ * a reading is repeated. */
+static bool may_be_held(struct gp_nv_process *p, struct gp_nv_group *g)
+{
+	if (g->unread)
+		gp_nv_read_back(&p->target, g);
+	return g->disabled || g->doubtful || g->unread || g->untold || g->asked_disable;
+}
+
+/* Restores slices and modes, and enables all groups that may be disabled. Where all is as it was,
+ * no call is made: it could only do harm. Returns the first error. */
 static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
 	uint32_t bad = NV_OK;
@@ -404,7 +414,8 @@ static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t 
 
 		if (!gp_nv_is_of_task(d, p, g, queue))
 			continue;
-		gp_nv_switch(&ref, 1, false); /* also a group that got channels while it was held */
+		if (may_be_held(p, g)) /* also a group that got channels while it was held */
+			gp_nv_switch(&ref, 1, false);
 		if (g->slice_is_ours)
 			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
 		if (!status && g->mode_is_ours)
@@ -415,44 +426,63 @@ static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t 
 }
 
 /* Tries several times: after a failure the task would stay changed. */
-static void put_task_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
+static uint32_t put_back_surely(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
+	uint32_t status = NV_OK;
+
 	for (int i = 0; i < PUT_BACK_TRIES; i++) {
-		uint32_t status = NV_OK;
 		int r;
 
 		if (i)
 			usleep(PUT_BACK_PAUSE_US);
 		r = gp_nv_target_borrow(&p->target);
+		status = r ? GP_RM_ERRNO | (uint32_t)-r : NV_OK;
 		if (!r) {
 			gp_nv_rescan(&p->target, false); /* reads the current slices */
 			status = put_back(d, p, queue);
 			gp_nv_target_give_back(&p->target);
 		}
 		if (r == -ESRCH || (!r && !status))
-			return;
+			return NV_OK;
 	}
 	gp_log(GP_LOG_ERROR, "put-back.failed", "pid=%d", p->target.pid);
+	return status;
+}
+
+uint32_t gp_nv_put_task_back(struct gp_nv_gpu *d, uint32_t handle)
+{
+	struct gp_nv_process *p;
+	struct gp_nv_task task;
+	uint32_t status = NV_OK;
+
+	pthread_mutex_lock(&d->requests.lock);
+	task = d->task[handle];
+	pthread_mutex_unlock(&d->requests.lock);
+	p = task.touched ? gp_nv_find_process(d, task.key) : NULL;
+	if (p) {
+		status = put_back_surely(d, p, task.queue);
+		gp_nv_publish_process(d, p);
+	}
+	pthread_mutex_lock(&d->requests.lock);
+	d->task[handle].touched = status != NV_OK;
+	pthread_mutex_unlock(&d->requests.lock);
+	return status;
 }
 
 static bool finish_detach(struct gp_nv_gpu *d)
 {
-	struct gp_nv_task task = {0};
-	struct gp_nv_process *p;
 	unsigned i;
+	bool found;
 
 	pthread_mutex_lock(&d->requests.lock);
 	for (i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && d->task[i].leaving)
 			break;
-	if (i < d->ntasks)
-		task = d->task[i];
+	found = i < d->ntasks;
 	pthread_mutex_unlock(&d->requests.lock);
-	if (!task.used)
+	if (!found)
 		return false;
-	p = gp_nv_find_process(d, task.key);
-	if (p && task.touched)
-		put_task_back(d, p, task.queue);
+	gp_nv_put_task_back(d, i);
 	pthread_mutex_lock(&d->requests.lock);
 	d->task[i] = (struct gp_nv_task){0};
 	pthread_mutex_unlock(&d->requests.lock);

@@ -41,6 +41,8 @@ struct gp_nv_client {
 		uint32_t low, high; /* [low, high): searched handles; low and high - 1 are in use */
 	} region[GP_NV_REGIONS_MAX];
 	unsigned nregions;
+	uint32_t *denied; /* handles that RM denied, in one region */
+	unsigned ndenied, denied_capacity;
 	unsigned doubtful; /* questions of the last search that RM did not answer */
 	bool gone;         /* in a rescan: RM says so */
 };
@@ -167,6 +169,15 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client);
 /* Examines the known clients again and drops groups that are gone. `all`: every handle; else only
  * handles behind the last known one, and the slices of the groups. true: a group came or went. */
 bool gp_nv_rescan(struct gp_nv_target *t, bool all);
+
+/* Searches all objects of a client, or those behind the last known ones. */
+void gp_nv_search_objects(struct gp_nv_client *c, int fd);
+void gp_nv_search_new_objects(struct gp_nv_client *c, int fd);
+void gp_nv_forget_objects(struct gp_nv_client *c);
+
+/* gp_rm_class and gp_rm_child; 0 only if RM says so several times. */
+uint32_t gp_nv_class(int fd, uint32_t client, uint32_t object);
+uint32_t gp_nv_child(int fd, uint32_t client, uint32_t parent, uint32_t kind);
 
 /* Whether the target has a compute group, on any GPU. */
 bool gp_nv_computes(const struct gp_nv_target *t);

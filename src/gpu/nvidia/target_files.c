@@ -254,7 +254,7 @@ void gp_nv_target_close(struct gp_nv_target *t)
 	gp_nv_listing_end(&t->listing);
 	gp_nv_mounts_close(&t->mounts);
 	for (unsigned i = 0; i < t->nclients; i++)
-		free(t->client[i].object);
+		gp_nv_forget_objects(&t->client[i]);
 	free(t->client);
 	free(t->group);
 	t->client = NULL;
