@@ -12,9 +12,9 @@ set -u
 begin_kfd --gpu mi250
 export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
 mkdir -m 0755 "$GPREEMPT_RUN"
-start_kfd_load
+start_kfd_load --queues 1
 first=$LOAD
-start_kfd_load
+start_kfd_load --queues 1
 second=$LOAD
 in_background daemon "$GPREEMPTD" --gpu amd --policy priority
 daemon=$JOB
