@@ -23,7 +23,8 @@
 #define ROUNDS        6 /* searches, until two agree */
 #define PAUSE_US      20000
 #define LOOK_PAUSE_US 1000
-#define LATE_US       800000 /* a sample may be of work so long before it is read */
+#define SEARCH_NS     (5 * GP_NS_PER_S) /* RM takes 4 us an index */
+#define LATE_US       800000            /* a sample may be of work so long before it is read */
 #define WORK_NS       (3 * GP_NS_PER_S / 2)
 #define WORK_PAUSE_US 50000
 #define NO_ANSWER     (GP_RM_ERRNO | EIO) /* RM does not name groups that must be there */
@@ -556,11 +557,23 @@ static uint32_t release_groups(struct gp_nv_target *t, struct gp_rm *rm, int *gr
 	return !*groups && (gp_nv_is_doubtful(t) || seems_to_compute(t, rm)) ? NO_ANSWER : status;
 }
 
+/* For a process that computes, and whose client is older than the last GP_NV_SEARCH_QUICK. */
+static void search_far(struct gp_nv_target *t)
+{
+	uint64_t until_ns = gp_monotonic_ns() + SEARCH_NS;
+
+	while (!gp_nv_computes(t) && !gp_nv_is_doubtful(t) && gp_monotonic_ns() < until_ns &&
+	       gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
+		;
+}
+
 /* The same until two searches agree. */
 static uint32_t release_surely(struct gp_nv_target *t, struct gp_rm *rm, int *groups)
 {
 	uint32_t status = NO_ANSWER;
 
+	if (!gp_nv_computes(t) && !gp_nv_is_doubtful(t) && seems_to_compute(t, rm))
+		search_far(t);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i)
 			usleep(PAUSE_US);
