@@ -128,7 +128,8 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 	else
 		printf("released %d (%s), which %d (%s) held", pid, name, owner->pid, owner->name);
 	gp_print_eviction(&evicted);
-	gp_print_evidence(gp_field_evidence(answer), false);
+	if (!evicted.ns) /* which is why there is no work */
+		gp_print_evidence(gp_field_evidence(answer), false);
 	putchar('\n');
 }
 

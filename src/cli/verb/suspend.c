@@ -163,7 +163,8 @@ static void print_event_text(const struct event *e)
 		gp_print_eviction(&e->evicted);
 		break;
 	}
-	if (e->kind == BEGAN || e->kind == RELEASED)
+	if (e->kind == BEGAN ||
+	    (e->kind == RELEASED && !e->evicted.ns)) /* evicted: it does no work */
 		gp_print_evidence(e->evidence, e->kind == BEGAN);
 	putchar('\n');
 	fflush(stdout); /* a reader may wait at a pipe */
