@@ -162,7 +162,8 @@ try "$GPREEMPT" bench "$load" -n 2
 [[ $status == 1 && $out != *'hold 100.0 %'* ]] || fail "bench believes the driver: $status $out $err"
 try "$GPREEMPT" suspend "$load" --for 100ms
 kfd_emu clear_faults
-[[ $status == 1 && $out != *held* && $err == *'goes on working'* ]] ||
+# On a busy machine the program may seem to stand still at first; that only the driver confirms it is said.
+[[ $status == 1 && ($out != *held* || $out == *'(only the driver confirms it'*) && $err == *'goes on working'* ]] ||
 	fail "suspend believes the driver: $status '$out' '$err'"
 until_true is_running "$load" || fail 'held by a suspend that failed'
 suspend_in_background refused "$load"
