@@ -53,7 +53,8 @@ static bool says_no_session(const struct gp_amd_session *s, int code)
 
 static int fail_still(pid_t pid, struct gp_error *err)
 {
-	*err = (struct gp_error){0};
+	if (err)
+		*err = (struct gp_error){0};
 	return gp_fail(err, -ETIME,
 		       "it is not known whether process %d was released: the driver finds no debug "
 		       "session, but the process does no work although packets wait; it may wait "
