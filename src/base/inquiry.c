@@ -67,8 +67,8 @@ struct inquirer {
 	struct gp_accounts accounts;
 };
 
-static bool use_helpers;
-static pthread_key_t key; /* each thread's struct inquirer */
+static _Atomic bool use_helpers; /* a helper writes its own copy */
+static pthread_key_t key;        /* each thread's struct inquirer */
 
 /* In the helper. */
 

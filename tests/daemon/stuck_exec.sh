@@ -5,6 +5,10 @@
 # Other programs of the machine wait as long as an attack lasts, so each lasts 3 s at most, and no
 # other test runs.
 set -u
+[[ ${GPREEMPT_SANITIZE-} != thread ]] || {
+	echo 'skipped: too slow with a sanitizer: the attacks last 3 s'
+	exit 77
+}
 [[ -x ${GPREEMPTD-} ]] || {
 	echo 'gpreemptd is not built'
 	exit 77
