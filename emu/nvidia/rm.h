@@ -93,7 +93,7 @@ struct rm {
 	pthread_rwlock_t api;
 	/* A wrong state of channels that is read back: 0 none, 1 disabled, 2 enabled. */
 	unsigned channels_read;
-	uint64_t channels_read_left; /* so many answers; 0: all */
+	uint64_t channels_read_left; /* number of wrong answers; 0: all */
 	uint64_t slice_read_us;      /* a wrong slice that GET_TIMESLICE answers; 0: the true one */
 	bool lost[EMU_MAX_GPUS];
 	uint64_t memory_limit; /* per GPU */
