@@ -1,12 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The server of the simulated GPU is killed under a running daemon, and started again: the log, ps
-# and doctor say so, and the daemon schedules on the new one.
+# and doctor say so, and the daemon schedules on the new one. A server with another device is not
+# taken for it.
 set -u
-[[ ${GPREEMPT_SANITIZE-} != thread ]] || {
-	echo 'skipped: known data race: the memory of a lost simulated GPU is replaced while the control thread may read it'
-	exit 77
-}
 # shellcheck source=tests/daemon/ctl.bash
 . "$SRC/tests/daemon/ctl.bash"
 begin_daemon --policy priority
@@ -37,5 +34,11 @@ try "$GPREEMPT" ps
 kill_job "$GPU"
 # shellcheck disable=SC2016 # until_true expands it
 until_true eval '[[ $(grep -c device.gone "$work/daemon") == 2 ]]' || fail 'the second end is not said'
+
+start_simgpu --device mi300x
+until_true said daemon '^warn device.other name="simulated H200 #0"' || fail "another device: $(<"$work/daemon")"
+try "$GPREEMPT" ps
+[[ $out == *'device 0: simulated H200 #0, '*', gone'* ]] || fail "ps beside another device: $out"
+kill_job "$GPU"
 end_daemon
 finish

@@ -71,6 +71,20 @@ static void close_device(struct gp_gpu *gpu)
 	gp_simclient_close(gp_simclient_of(gpu));
 }
 
+static void try_reopen(struct gp_simclient_gpu *d, bool anew)
+{
+	int r = gp_simclient_reopen(d, anew);
+
+	if (!r)
+		gp_log(GP_LOG_INFO, "device.back", "name=\"%s\"", d->base.info.name);
+	if (r == -EXDEV && !d->other)
+		gp_log(GP_LOG_WARN, "device.other",
+		       "name=\"%s\" text=\"the server at %s has another device now; restart this "
+		       "program to use it\"",
+		       d->base.info.name, d->path);
+	d->other |= r == -EXDEV;
+}
+
 /* The device is opened again only after a scan without tasks, so no task of the old server is
  * attached any more. */
 static void follow_server(struct gp_simclient_gpu *d, uint64_t now_ns)
@@ -79,9 +93,8 @@ static void follow_server(struct gp_simclient_gpu *d, uint64_t now_ns)
 		return;
 	if (!d->reopen_ns)
 		gp_log(GP_LOG_WARN, "device.gone", "name=\"%s\"", d->base.info.name);
-	else if ((now_ns >= d->reopen_ns || d->asked_fd >= 0) &&
-		 !gp_simclient_reopen(d, now_ns >= d->reopen_ns))
-		gp_log(GP_LOG_INFO, "device.back", "name=\"%s\"", d->base.info.name);
+	else if (now_ns >= d->reopen_ns || d->asked_fd >= 0)
+		try_reopen(d, now_ns >= d->reopen_ns);
 	if (!d->lost)
 		d->reopen_ns = 0;
 	else if (now_ns >= d->reopen_ns)

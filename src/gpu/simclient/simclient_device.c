@@ -165,9 +165,26 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 	return d->lost;
 }
 
-/* Replaces `d` by `new`, which is freed. */
+static bool is_same_device(const struct gp_gpu_info *a, const struct gp_gpu_info *b)
+{
+	return !strcmp(a->name, b->name) && a->caps == b->caps && a->max_held == b->max_held &&
+	       a->slice_default_us == b->slice_default_us && a->slice_min_us == b->slice_min_us &&
+	       a->slice_max_us == b->slice_max_us && a->hold_cost_ns == b->hold_cost_ns &&
+	       a->slice_cost_ns == b->slice_cost_ns && a->release_cost_ns == b->release_cost_ns &&
+	       a->switch_cost_ns == b->switch_cost_ns &&
+	       a->sample_period_ns == b->sample_period_ns && a->notice_ns == b->notice_ns;
+}
+
+/* Replaces everything but `base` by what `new` has, and frees `new`. Other threads read `base`
+ * without a lock, so it must stay as it is: another device is refused. */
 static int replace(struct gp_simclient_gpu *d, struct gp_simclient_gpu *new)
 {
+	size_t at = sizeof d->base;
+
+	if (!is_same_device(&d->base.info, &new->base.info)) {
+		gp_simclient_free(new);
+		return -EXDEV;
+	}
 	if (dup3(new->event_fd, d->event_fd, O_CLOEXEC) < 0) {
 		int r = -errno;
 
@@ -178,7 +195,7 @@ static int replace(struct gp_simclient_gpu *d, struct gp_simclient_gpu *new)
 	close(d->fd);
 	unmap_state(d);
 	new->event_fd = d->event_fd;
-	*d = *new;
+	memcpy((char *)d + at, (const char *)new + at, sizeof *d - at);
 	free(new);
 	return 0;
 }

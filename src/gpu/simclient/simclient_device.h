@@ -4,8 +4,8 @@
  * gp_backends_select selected it.
  *
  * The server takes the place of a driver, and it can end. From then on scan returns 0 tasks and all
- * other functions return -EIO. The held contexts end with the server. When a server is there again,
- * scan opens the device again.
+ * other functions return -EIO. The held contexts end with the server. When a server with the same
+ * device is there again, scan opens the device again.
  */
 #ifndef GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
 #define GP_GPU_SIMCLIENT_SIMCLIENT_DEVICE_H
@@ -43,6 +43,7 @@ struct gp_simclient_gpu {
 	uint64_t serial; /* of the last packet */
 	bool lost;
 	uint64_t reopen_ns; /* when to try again to open it; 0: it is not known to be lost */
+	bool other;         /* the log says that the server has another device here */
 	uint32_t leaving;
 	uint32_t top; /* no handle at or after this one was ever used */
 	struct gp_simclient_task task[GP_SIMCLIENT_TASKS];
@@ -80,7 +81,8 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d);
 
 /* Opens a lost device again, when a server is there. No task is attached. The event descriptor
  * keeps its number. 0 or -errno; -ETIMEDOUT: the server has not answered yet, and the next call
- * looks again, unless `anew`: it asks again. Does not wait. */
+ * looks again, unless `anew`: it asks again; -EXDEV: the server has another device at this index.
+ * Does not wait. */
 int gp_simclient_reopen(struct gp_simclient_gpu *d, bool anew);
 
 /* Sends the first `n` targets of d->packet. 0 or -errno: -EAGAIN: the socket is full. */
