@@ -148,8 +148,7 @@ static struct gp_error find_obstacle(struct gp_device_thread *dt, const struct g
 
 	if (t->attr.class != GP_BEST_EFFORT || t->held)
 		return why;
-	if (t->hold_failure && t->hold_failure != -EAGAIN &&
-	    gp_engine_policy(dt->engine) != &gp_policy_none)
+	if (t->hold_failure && gp_engine_policy(dt->engine) != &gp_policy_none)
 		return find_reason(dt, t, t->hold_failure);
 	gp_gpu_why(dt->gpu, t->handle, &why);
 	return why.code == -EBUSY ? why : (struct gp_error){0};

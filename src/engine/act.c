@@ -13,6 +13,15 @@
 
 #define FAILURES_LOGGED 8 /* per tick; if a device is lost, every action fails */
 
+static void back_off(struct gp_engine *e, struct gp_attempt *a, uint64_t now_ns)
+{
+	a->in_flight = false;
+	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
+	if (a->backoff_ns > e->config.backoff_max_ns)
+		a->backoff_ns = e->config.backoff_max_ns;
+	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
+}
+
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code)
 {
@@ -23,11 +32,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	t->distrusted |= code == -EREMOTEIO;
 	t->failure = code;
 	t->hold_failure = a == &t->hold && a->target ? code : t->hold_failure;
-	a->in_flight = false;
-	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
-	if (a->backoff_ns > e->config.backoff_max_ns)
-		a->backoff_ns = e->config.backoff_max_ns;
-	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
+	back_off(e, a, now_ns);
 	gp_counters_of(e, t)->failures++;
 	e->stats.failures++;
 	e->stats.release_failures += is_release;
@@ -41,6 +46,20 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 					: "record",
 		       -code, driver_code, (unsigned long long)(a->backoff_ns / GP_NS_PER_MS));
 	gp_engine_emit(e, now_ns, GP_EVENT_ACTION_FAILED, t->id, code, driver_code);
+}
+
+/* -EAGAIN: the back end attaches to the process, or has too many requests. The driver has refused
+ * nothing, so this is no failure. */
+void gp_attempt_not_made(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
+			 uint64_t now_ns, int code, uint32_t driver_code)
+{
+	if (code != -EAGAIN) {
+		gp_attempt_failed(e, t, a, now_ns, code, driver_code);
+		return;
+	}
+	t->failure = code;
+	back_off(e, a, now_ns);
+	e->stats.deferred++;
 }
 
 static void count_effect(struct gp_engine *e, struct gp_task *t)
@@ -290,7 +309,7 @@ static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum gp_act_kin
 	a->target = kind == GP_ACT_SLICE ? slice_us : kind == GP_ACT_HOLD;
 	r = may_change(e, t, kind, slice_us);
 	if (r) {
-		gp_attempt_failed(e, t, a, now_ns, r, 0);
+		gp_attempt_not_made(e, t, a, now_ns, r, 0);
 		try_again_at(e, a->not_before_ns);
 		return n;
 	}
@@ -348,7 +367,7 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 		t->slice_again = false;
 	}
 	if (!a->in_flight) {
-		gp_attempt_failed(e, t, a, now_ns, action->status, action->driver_code);
+		gp_attempt_not_made(e, t, a, now_ns, action->status, action->driver_code);
 		try_again_at(e, a->not_before_ns);
 	} else if (a->accepted && action->certainty == GP_OBSERVED) {
 		finish_at_once(e, now_ns, kind, t);

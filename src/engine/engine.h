@@ -137,8 +137,8 @@ struct gp_engine_stats {
 	uint64_t slices;
 	uint64_t failures;         /* actions that the back end refused or that had no effect */
 	uint64_t release_failures; /* failures of releases */
-	/* Actions postponed: two released tasks would have had a tiny slice, or the device cannot
-	 * hold more tasks. */
+	/* Actions postponed: two released tasks would have had a tiny slice, the device cannot
+	 * hold more tasks, or the back end is not ready. */
 	uint64_t deferred;
 	uint64_t undone;       /* settings that another process reverted */
 	uint64_t blind;        /* ticks at which the back end could not observe the device */

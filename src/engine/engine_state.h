@@ -191,6 +191,9 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		       uint64_t now_ns, int code, uint32_t driver_code);
+/* The back end did not make the attempt: a failure, or -EAGAIN, and it is not counted. */
+void gp_attempt_not_made(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
+			 uint64_t now_ns, int code, uint32_t driver_code);
 /* The plan does not say what the task should do, or the engine may not change it. A hold by another
  * process is kept. */
 bool gp_is_left_alone(const struct gp_engine *e, unsigned i);

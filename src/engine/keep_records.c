@@ -158,7 +158,7 @@ void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 		if (now_ns >= t->record.not_before_ns)
 			r = gp_engine_keep_record(e, t);
 		if (r)
-			gp_attempt_failed(e, t, &t->record, now_ns, r, 0);
+			gp_attempt_not_made(e, t, &t->record, now_ns, r, 0);
 		if (!t->unrecorded)
 			t->record = (struct gp_attempt){0};
 		else if (t->record.not_before_ns < e->next_attempt_ns)

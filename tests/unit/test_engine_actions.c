@@ -327,6 +327,23 @@ TEST(without_an_undo_record_there_is_no_change_at_all)
 	}
 }
 
+RIG_TEST(what_the_back_end_cannot_try_yet_is_postponed_and_no_failure)
+{
+	memset(&undo_log, 0, sizeof undo_log);
+	r->config.before_change = keep_undo;
+	r->gpu.undo_fails = -EAGAIN;
+	RIG_START(r, &watching, HOLD, RUN(3000));
+	rig_run(r, 300 * MS);
+	assert_int_equal(r->gpu.nasked, 0);
+	assert_int_equal(rig_stats(r)->failures, 0);
+	assert_int_equal(r->events[GP_EVENT_ACTION_FAILED], 0);
+	assert_true(rig_stats(r)->deferred > 4);
+	r->gpu.undo_fails = 0;
+	rig_run(r, 1100 * MS);
+	assert_true(rig_is(r, 0)->held);
+	assert_int_equal(rig_stats(r)->failures, 0);
+}
+
 RIG_TEST(an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due)
 {
 	memset(&undo_log, 0, sizeof undo_log);
