@@ -55,6 +55,7 @@ struct gp_answer {
 struct gp_device_event {
 	struct gp_event event;
 	uint8_t held_by;            /* HELD: GP_HELD_BY_* */
+	enum gp_evidence evidence;  /* HELD, RELEASED */
 	struct gp_eviction evicted; /* EVICTED */
 	bool resumed; /* RELEASED: the undo records show that a user's hold has ended */
 	pid_t pid;    /* TASK_IN; likewise the next four */

@@ -120,6 +120,7 @@ static void describe_task(struct gp_device_thread *dt, struct gp_device_event *d
 	default:
 		if (!gp_engine_find_task(dt->engine, device_event->event.task, &t)) {
 			device_event->held_by = t.held_by;
+			device_event->evidence = t.evidence;
 			device_event->evicted = t.evicted;
 			device_event->attr = t.attr;
 		}

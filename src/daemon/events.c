@@ -63,7 +63,9 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 		break;
 	case GP_EVENT_HELD:
 		json_object_object_add(event, "by", gp_holders_to_json(device_event->held_by));
+		gp_evidence_to_json(event, device_event->evidence);
 		break;
+	case GP_EVENT_RELEASED: gp_evidence_to_json(event, device_event->evidence); break;
 	case GP_EVENT_EVICTED:
 		json_object_object_add(
 			event, "evicted_by",

@@ -22,9 +22,15 @@ export GPREEMPT_SOCKET=$work/run/gpreemptd.sock
 in_background daemon "$GPREEMPTD" --gpu amd --policy none
 daemon=$JOB
 until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+in_background events "$GPREEMPT" events --json --kind held,released
+events=$JOB
+sleep 0.3
 expect 0 '' 'a hold by the daemon' "$GPREEMPT" suspend "$load" --for 50ms
 [[ $out == "held $load "*", for 50.0 ms $only"$'\n'"released $load "* ]] || fail "by the daemon: $out"
 [[ ${out##*released} != *"(only"* ]] || fail "the work after the release is seen: $out"
+until_true said events '"released"' || fail "events: $(<"$work/events")"
+[[ $(jq -r 'select(.event == "held").confirmed_by' "$work/events") == driver ]] || fail "events: $(<"$work/events")"
+kill_job "$events"
 expect 0 '' 'JSON' "$GPREEMPT" suspend "$load" --json
 [[ $(jq -r .confirmed_by <<<"$out") == driver ]] || fail "JSON: $out"
 [[ $("$GPREEMPT" ps --json | jq -r '.[0].confirmed_by') == driver ]] || fail "ps: $("$GPREEMPT" ps --json)"
