@@ -452,9 +452,9 @@ static void note_held_by_other(struct outcome *o, pid_t pid, const char *what)
 	char name[32];
 
 	gp_fail(&err, -EBUSY,
-		"process %d (%s) %s by a program that is not known: its undo record is not in the "
-		"undo file of this machine; look for another gpreemptd, gpreempt schedule or "
-		"gpreempt suspend (with another GPREEMPT_RUN or GPREEMPT_UNDO), and end it",
+		"process %d (%s) %s by a program that is not known: it has another undo file "
+		"(GPREEMPT_RUN, GPREEMPT_UNDO); look for another gpreemptd, gpreempt schedule or "
+		"gpreempt suspend, and end it",
 		pid, gp_process_name(pid, name, sizeof name), what);
 	note_failed(o, pid, &err);
 }
@@ -732,14 +732,15 @@ static bool is_held_again(const struct gp_task_ref *ref, int n)
 	return true;
 }
 
-static void add_other_holder(struct gp_error *err)
+static void add_other_holder(struct gp_error *err, pid_t pid)
 {
-	struct gp_error cause = *err;
+	char name[32];
 
-	gp_fail(err, cause.code,
-		"%s; it is held, perhaps by a program with another undo file (another gpreemptd, "
-		"gpreempt schedule or gpreempt suspend); end that first",
-		cause.text);
+	gp_error_prefix(err,
+			"process %d (%s) is held, perhaps by a program with another undo file "
+			"(another gpreemptd, gpreempt schedule or gpreempt suspend); end that "
+			"first",
+			pid, gp_process_name(pid, name, sizeof name));
 }
 
 static bool is_freed(const struct outcome *o, pid_t pid)
@@ -771,7 +772,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 		return; /* the process has ended */
 	if (r < 0) {
 		if (is_held_again(ref, n))
-			add_other_holder(&err);
+			add_other_holder(&err, pid);
 		note_failed(o, pid, &err);
 	} else if (visible && !is_scheduled(o, pid)) {
 		note_freed(o, pid, ref, n);
