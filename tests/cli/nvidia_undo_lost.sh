@@ -24,7 +24,7 @@ for loss in 'truncate -s 0' 'rm -f'; do
 	code=$?
 	[[ $code == 1 ]] || fail "$loss: suspend ends with $code: $(<"$work/suspended")"
 	said suspended '^released' || fail "$loss: not released: $(<"$work/suspended")"
-	grep -q 'undo file was removed or replaced' "$work/suspended" || fail "$loss: $(<"$work/suspended")"
+	grep -q 'undo file was removed, replaced or truncated' "$work/suspended" || fail "$loss: $(<"$work/suspended")"
 	is_running "$one" || fail "$loss: it stays held"
 
 	in_background scheduled "$GPREEMPT" schedule --be "$one" --be "$two" --policy rr:quantum=30000 --for 3s
