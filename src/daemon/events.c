@@ -29,15 +29,15 @@ struct json_object *gp_event_new(struct gp_control *c, enum gp_topic topic)
 	if (!c->server || !(gp_rpc_wanted(c->server) & 1ull << topic))
 		return NULL;
 	event = gp_json_begin();
-	json_object_object_add(event, "event", json_object_new_string(gp_topic_names[topic]));
-	json_object_object_add(event, "at_ns", json_object_new_uint64(realtime_ns()));
+	gp_json_add(event, "event", json_object_new_string(gp_topic_names[topic]));
+	gp_json_add(event, "at_ns", json_object_new_uint64(realtime_ns()));
 	return event;
 }
 
 void gp_event_add_proc(struct json_object *event, const struct gp_proc *proc)
 {
-	json_object_object_add(event, "pid", json_object_new_int(proc->pid));
-	json_object_object_add(event, "name", json_object_new_string(proc->name));
+	gp_json_add(event, "pid", json_object_new_int(proc->pid));
+	gp_json_add(event, "name", json_object_new_string(proc->name));
 }
 
 void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_object *event)
@@ -57,30 +57,27 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 	case GP_EVENT_TASK_IN:
 	case GP_EVENT_REFUSED:
 	case GP_EVENT_ADMITTED:
-		json_object_object_add(
-			event, "class",
-			json_object_new_string(gp_class_name(device_event->attr.class)));
+		gp_json_add(event, "class",
+			    json_object_new_string(gp_class_name(device_event->attr.class)));
 		break;
 	case GP_EVENT_HELD:
-		json_object_object_add(event, "by", gp_holders_to_json(device_event->held_by));
+		gp_json_add(event, "by", gp_holders_to_json(device_event->held_by));
 		gp_evidence_to_json(event, device_event->evidence);
 		break;
 	case GP_EVENT_RELEASED: gp_evidence_to_json(event, device_event->evidence); break;
 	case GP_EVENT_EVICTED:
-		json_object_object_add(
-			event, "evicted_by",
-			json_object_new_string(gp_evicted_by(&device_event->evicted)));
+		gp_json_add(event, "evicted_by",
+			    json_object_new_string(gp_evicted_by(&device_event->evicted)));
 		break;
 	case GP_EVENT_POLICY:
-		json_object_object_add(event, "policy", json_object_new_string(device_event->text));
+		gp_json_add(event, "policy", json_object_new_string(device_event->text));
 		break;
 	case GP_EVENT_EJECTED:
-		json_object_object_add(event, "text", json_object_new_string(device_event->text));
+		gp_json_add(event, "text", json_object_new_string(device_event->text));
 		break;
 	case GP_EVENT_ACTION_FAILED:
-		json_object_object_add(
-			event, "errno",
-			json_object_new_string(gp_rpc_errno_name(device_event->event.code)));
+		gp_json_add(event, "errno",
+			    json_object_new_string(gp_rpc_errno_name(device_event->event.code)));
 		break;
 	default: break;
 	}
@@ -95,12 +92,10 @@ static void publish_device_event(struct gp_control *c, unsigned device,
 
 	if (!event)
 		return;
-	json_object_object_add(event, "mono_ns",
-			       json_object_new_uint64(device_event->event.now_ns));
-	json_object_object_add(event, "device", json_object_new_uint64(device));
+	gp_json_add(event, "mono_ns", json_object_new_uint64(device_event->event.now_ns));
+	gp_json_add(event, "device", json_object_new_uint64(device));
 	if (device_event->event.task)
-		json_object_object_add(event, "task",
-				       json_object_new_uint64(device_event->event.task));
+		gp_json_add(event, "task", json_object_new_uint64(device_event->event.task));
 	proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 	if (proc)
 		gp_event_add_proc(event, proc);
@@ -334,8 +329,8 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 	c->limits_passed++;
 	if (event) {
 		gp_event_add_proc(event, proc);
-		json_object_object_add(event, "memory", json_object_new_uint64(memory));
-		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
+		gp_json_add(event, "memory", json_object_new_uint64(memory));
+		gp_json_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_events_publish(c, GP_TOPIC_LIMIT, event);
 	}
 }

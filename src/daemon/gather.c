@@ -96,7 +96,7 @@ static void note_reason(struct gp_gather *g, unsigned device, const char *text)
 	snprintf(key, sizeof key, "%u", device);
 	if (!g->not_in_force)
 		g->not_in_force = json_object_new_object();
-	json_object_object_add(g->not_in_force, key, json_object_new_string(text));
+	gp_json_add(g->not_in_force, key, json_object_new_string(text));
 }
 
 void gp_gather_answer(unsigned device, const struct gp_answer *answer)

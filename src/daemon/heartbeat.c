@@ -53,7 +53,7 @@ static void check_keeper(struct gp_control *c, uint64_t now_ns)
 	event = gp_event_new(c, GP_TOPIC_KEEPER);
 	if (!event)
 		return;
-	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
+	gp_json_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
 	gp_events_publish(c, GP_TOPIC_KEEPER, event);
 }
 

@@ -27,7 +27,7 @@ static int command_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp
 	if (gp_rpc_is_notification(call))
 		return gp_rpc_reply(call, NULL);
 	result = gp_json_begin();
-	json_object_object_add(result, "tasks", json_object_new_uint64(proc ? proc->ntasks : 0));
+	gp_json_add(result, "tasks", json_object_new_uint64(proc ? proc->ntasks : 0));
 	return gp_rpc_reply(call, result);
 }
 

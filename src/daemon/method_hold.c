@@ -104,11 +104,11 @@ static void finish(struct gp_gather *g)
 		return;
 	}
 	result = gp_json_begin();
-	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	gp_json_add(result, "tasks", json_object_new_uint64(g->done));
 	if (g->lease)
-		json_object_object_add(result, "lease", json_object_new_uint64(g->lease));
+		gp_json_add(result, "lease", json_object_new_uint64(g->lease));
 	if (is_held_elsewhere(g->control, proc))
-		json_object_object_add(result, "held_by_other", json_object_new_boolean(true));
+		gp_json_add(result, "held_by_other", json_object_new_boolean(true));
 	gp_evidence_to_json(result, find_evidence(g->control, proc));
 	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
@@ -205,8 +205,8 @@ static int renew(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc 
 	if (!gp_lease_renew(proc, p->lease, p->lease_ns))
 		return gp_fail(err, -ENOENT, "the hold of process %d has ended", proc->pid);
 	result = gp_json_begin();
-	json_object_object_add(result, "tasks", json_object_new_uint64(count_held(c, proc)));
-	json_object_object_add(result, "lease", json_object_new_uint64(p->lease));
+	gp_json_add(result, "tasks", json_object_new_uint64(count_held(c, proc)));
+	gp_json_add(result, "lease", json_object_new_uint64(p->lease));
 	gp_rpc_reply(call, result);
 	return 0;
 }
@@ -274,8 +274,8 @@ static int say_not_released(struct gp_rpc_call *call, const struct gp_proc *proc
 {
 	struct json_object *result = gp_json_begin();
 
-	json_object_object_add(result, "tasks", json_object_new_uint64(0));
-	json_object_object_add(result, "held", json_object_new_boolean(proc->held_by != GP_NO_UID));
+	gp_json_add(result, "tasks", json_object_new_uint64(0));
+	gp_json_add(result, "held", json_object_new_boolean(proc->held_by != GP_NO_UID));
 	gp_rpc_reply(call, result);
 	return 0;
 }

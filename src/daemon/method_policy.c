@@ -26,16 +26,14 @@ static void add_origin(const struct gp_control *c, unsigned device, struct json_
 	struct gp_policy_choice configured;
 	char user[32];
 
-	json_object_object_add(o, "source",
-			       json_object_new_string(gp_policy_source_names[origin->source]));
+	gp_json_add(o, "source", json_object_new_string(gp_policy_source_names[origin->source]));
 	if (origin->source == GP_POLICY_CHOSEN && origin->by != GP_BY_UNKNOWN) {
 		gp_user_name(origin->by, user, sizeof user);
-		json_object_object_add(o, "chosen_by", json_object_new_string(user));
-		json_object_object_add(o, "chosen_at_ns", json_object_new_uint64(origin->at_ns));
+		gp_json_add(o, "chosen_by", json_object_new_string(user));
+		gp_json_add(o, "chosen_at_ns", json_object_new_uint64(origin->at_ns));
 	}
 	if (!gp_policy_configured(c, name, &configured, &ignored, NULL))
-		json_object_object_add(o, "configured",
-				       json_object_new_string(configured.ops->name));
+		gp_json_add(o, "configured", json_object_new_string(configured.ops->name));
 }
 
 static struct json_object *render_policy(struct gp_control *c, unsigned device)
@@ -44,21 +42,21 @@ static struct json_object *render_policy(struct gp_control *c, unsigned device)
 	struct json_object *o = gp_json_begin(), *param = json_object_new_object(),
 			   *devices = json_object_new_array();
 
-	json_object_object_add(o, "device", json_object_new_uint64(device));
-	json_object_object_add(o, "policy", json_object_new_string(choice->ops->name));
+	gp_json_add(o, "device", json_object_new_uint64(device));
+	gp_json_add(o, "policy", json_object_new_string(choice->ops->name));
 	for (uint32_t i = 0; i < choice->ops->nparam; i++)
-		json_object_object_add(param, choice->ops->param[i].name,
-				       json_object_new_int64(choice->param[i]));
-	json_object_object_add(o, "params", param);
+		gp_json_add(param, choice->ops->param[i].name,
+			    json_object_new_int64(choice->param[i]));
+	gp_json_add(o, "params", param);
 	add_origin(c, device, o);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
 
-		json_object_array_add(
+		gp_json_append(
 			devices,
 			json_object_new_string(snapshot->policy ? snapshot->policy->name : "none"));
 	}
-	json_object_object_add(o, "devices", devices);
+	gp_json_add(o, "devices", devices);
 	return o;
 }
 

@@ -14,7 +14,7 @@
 
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
-	json_object_object_add(o, key, json_object_new_uint64(value));
+	gp_json_add(o, key, json_object_new_uint64(value));
 }
 
 static struct json_object *render_devices(struct gp_control *c)
@@ -22,7 +22,7 @@ static struct json_object *render_devices(struct gp_control *c)
 	struct json_object *list = json_object_new_array();
 
 	for (unsigned i = 0; i < c->nthreads; i++)
-		json_object_array_add(list, gp_render_device(c, i));
+		gp_json_append(list, gp_render_device(c, i));
 	return list;
 }
 
@@ -33,7 +33,7 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
 	result = gp_json_begin();
-	json_object_object_add(result, "devices", render_devices(arg));
+	gp_json_add(result, "devices", render_devices(arg));
 	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
 }
@@ -78,9 +78,9 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 		for (unsigned t = 0; t < snapshot->ntasks; t++)
 			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
 			    may_see(c, call, i, &snapshot->task[t]))
-				json_object_array_add(list, gp_render_task(c, i, snapshot, t));
+				gp_json_append(list, gp_render_task(c, i, snapshot, t));
 	}
-	json_object_object_add(result, "tasks", list);
+	gp_json_add(result, "tasks", list);
 	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
 }
@@ -124,9 +124,8 @@ static struct json_object *render_daemon(struct gp_control *c)
 	add(o, "events_lost", counters.lost);
 	add(o, "processes", c->procs.n);
 	if (*c->config_path)
-		json_object_object_add(o, "config", json_object_new_string(c->config_path));
-	json_object_object_add(o, "keeper",
-			       json_object_new_string(c->keeper_gone ? "gone" : "running"));
+		gp_json_add(o, "config", json_object_new_string(c->config_path));
+	gp_json_add(o, "keeper", json_object_new_string(c->keeper_gone ? "gone" : "running"));
 	return o;
 }
 
@@ -137,7 +136,7 @@ int gp_method_stats(void *arg, struct gp_rpc_call *call, struct json_object *par
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
 	result = gp_json_begin();
-	json_object_object_add(result, "daemon", render_daemon(arg));
-	json_object_object_add(result, "devices", render_devices(arg));
+	gp_json_add(result, "daemon", render_daemon(arg));
+	gp_json_add(result, "devices", render_devices(arg));
 	return gp_rpc_reply(call, result);
 }

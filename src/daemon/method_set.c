@@ -65,13 +65,13 @@ static struct json_object *render_effective(const struct gp_policy_ops *policy,
 	struct json_object *list = json_object_new_array();
 
 	if (attr->class == GP_UNMANAGED) {
-		json_object_array_add(list, json_object_new_string("class"));
+		gp_json_append(list, json_object_new_string("class"));
 		return list;
 	}
 	for (unsigned i = 0; gp_attr_use_names[i]; i++)
 		if (policy->uses & 1u << i)
-			json_object_array_add(list, json_object_new_string(gp_attr_use_names[i]));
-	json_object_array_add(list, json_object_new_string("gang"));
+			gp_json_append(list, json_object_new_string(gp_attr_use_names[i]));
+	gp_json_append(list, json_object_new_string("gang"));
 	return list;
 }
 
@@ -101,13 +101,13 @@ static struct json_object *render_devices(const struct gp_gather *g, const struc
 		if (!(used & 1ull << i) || !policy)
 			continue;
 		o = json_object_new_object();
-		json_object_object_add(o, "device", json_object_new_uint64(i));
-		json_object_object_add(o, "policy", json_object_new_string(policy->name));
-		json_object_object_add(o, "in_force", render_effective(policy, &proc->attr));
+		gp_json_add(o, "device", json_object_new_uint64(i));
+		gp_json_add(o, "policy", json_object_new_string(policy->name));
+		gp_json_add(o, "in_force", render_effective(policy, &proc->attr));
 		reason = find_reason(g, i);
 		if (reason)
-			json_object_object_add(o, "not_in_force", reason);
-		json_object_array_add(list, o);
+			gp_json_add(o, "not_in_force", reason);
+		gp_json_append(list, o);
 	}
 	return list;
 }
@@ -127,10 +127,10 @@ static void finish(struct gp_gather *g)
 	}
 	result = gp_json_begin();
 	attr = json_object_new_object();
-	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	gp_json_add(result, "tasks", json_object_new_uint64(g->done));
 	gp_attr_to_json(attr, &proc->attr, proc->gang);
-	json_object_object_add(result, "attr", attr);
-	json_object_object_add(result, "devices", render_devices(g, proc));
+	gp_json_add(result, "attr", attr);
+	gp_json_add(result, "devices", render_devices(g, proc));
 	gp_rpc_reply(g->call, result);
 }
 

@@ -49,7 +49,7 @@ int gp_method_subscribe(void *arg, struct gp_rpc_call *call, struct json_object 
 	names = json_object_new_array();
 	for (unsigned i = 0; i < GP_TOPICS; i++)
 		if (bits & 1ull << i)
-			json_object_array_add(names, json_object_new_string(gp_topic_names[i]));
-	json_object_object_add(result, "events", names);
+			gp_json_append(names, json_object_new_string(gp_topic_names[i]));
+	gp_json_add(result, "events", names);
 	return gp_rpc_reply(call, result);
 }

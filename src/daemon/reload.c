@@ -58,7 +58,7 @@ static void publish_config_event(struct gp_control *c, const char *text)
 
 	if (!event)
 		return;
-	json_object_object_add(event, "text", json_object_new_string(text));
+	gp_json_add(event, "text", json_object_new_string(text));
 	gp_events_publish(c, GP_TOPIC_CONFIG, event);
 }
 

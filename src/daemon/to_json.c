@@ -8,12 +8,12 @@
 
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
-	json_object_object_add(o, key, json_object_new_uint64(value));
+	gp_json_add(o, key, json_object_new_uint64(value));
 }
 
 static void add_text(struct json_object *o, const char *key, const char *value)
 {
-	json_object_object_add(o, key, json_object_new_string(value));
+	gp_json_add(o, key, json_object_new_string(value));
 }
 
 static void add_hist(struct json_object *o, const char *key, const struct gp_hist *h)
@@ -27,7 +27,7 @@ static void add_hist(struct json_object *o, const char *key, const struct gp_his
 	add(times, "p50_ns", gp_hist_quantile(h, 500000));
 	add(times, "p99_ns", gp_hist_quantile(h, 990000));
 	add(times, "max_ns", h->max);
-	json_object_object_add(o, key, times);
+	gp_json_add(o, key, times);
 }
 
 static struct json_object *render_times(const struct gp_snapshot *snapshot)
@@ -87,7 +87,7 @@ static struct json_object *render_caps(uint32_t caps)
 
 	for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (caps & names[i].cap)
-			json_object_array_add(list, json_object_new_string(names[i].name));
+			gp_json_append(list, json_object_new_string(names[i].name));
 	return list;
 }
 
@@ -122,13 +122,13 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 		add_text(o, "policy", snapshot->policy->name);
 	add_text(o, "policy_wanted", c->policy[device].ops->name);
 	add_text(o, "policy_source", gp_policy_source_names[c->policy_origin[device].source]);
-	json_object_object_add(o, "capabilities", render_caps(gp_device_thread_caps(h)));
+	gp_json_add(o, "capabilities", render_caps(gp_device_thread_caps(h)));
 	add(o, "tasks", snapshot->ntasks);
 	add(o, "mono_ns", snapshot->now_ns);
 	if (snapshot->ejection.policy)
-		json_object_object_add(o, "ejection", render_ejection(&snapshot->ejection));
-	json_object_object_add(o, "stats", render_stats(snapshot));
-	json_object_object_add(o, "times", render_times(snapshot));
+		gp_json_add(o, "ejection", render_ejection(&snapshot->ejection));
+	gp_json_add(o, "stats", render_stats(snapshot));
+	gp_json_add(o, "times", render_times(snapshot));
 	return o;
 }
 

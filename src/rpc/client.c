@@ -29,11 +29,11 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	int r;
 
 	json = gp_json_begin();
-	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
-	json_object_object_add(json, "id", json_object_new_int64(id));
-	json_object_object_add(json, "method", json_object_new_string(method));
+	gp_json_add(json, "jsonrpc", json_object_new_string("2.0"));
+	gp_json_add(json, "id", json_object_new_int64(id));
+	gp_json_add(json, "method", json_object_new_string(method));
 	if (params)
-		json_object_object_add(json, "params", params);
+		gp_json_add(json, "params", params);
 	text = gp_json_text(json, &length);
 	if (text)
 		line = malloc(length + 1);
@@ -84,7 +84,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 			r = gp_fail(err, -ENOBUFS,
 				    "the daemon sends events faster than this program reads them");
 		else
-			json_object_array_add(client->events, json_object_get(json));
+			gp_json_append(client->events, json_object_get(json));
 	}
 	json_object_put(json);
 	return r;
@@ -198,7 +198,7 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 	struct json_object *params = json_object_new_object(), *result = NULL;
 	int r;
 
-	json_object_object_add(params, "version", json_object_new_int(GP_RPC_VERSION));
+	gp_json_add(params, "version", json_object_new_int(GP_RPC_VERSION));
 	r = gp_client_call(client, "hello", params, &result, err);
 	json_object_put(result);
 	return r;

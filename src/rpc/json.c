@@ -26,6 +26,18 @@ struct json_object *gp_json_begin(void)
 	return json_object_new_object();
 }
 
+void gp_json_add(struct json_object *into, const char *key, struct json_object *value)
+{
+	if (!into || json_object_object_add(into, key, value))
+		json_object_put(value);
+}
+
+void gp_json_append(struct json_object *into, struct json_object *value)
+{
+	if (!into || json_object_array_add(into, value))
+		json_object_put(value);
+}
+
 const char *gp_json_text(struct json_object *json, size_t *length)
 {
 	const char *text = json_object_to_json_string_length(

@@ -98,6 +98,11 @@ struct json_object *gp_json_from_bytes(const char *bytes);
  */
 struct json_object *gp_json_begin(void);
 
+/* Add to an object or an array for gp_json_text, which own `value` then. json-c would abort if
+ * there was no memory for `into` (NULL). */
+void gp_json_add(struct json_object *into, const char *key, struct json_object *value);
+void gp_json_append(struct json_object *into, struct json_object *value);
+
 /*
  * The text of `json` without spaces; valid until the object changes. NULL: there was no memory for
  * it, or for an object since gp_json_begin.

@@ -48,8 +48,24 @@ schedule_in_background --lc "$service" --be "$job"
 until_true eval "[[ \$(records) -ge 1 ]]" || fail 'no record'
 expect 0 '' 'resume --all' "$GPREEMPT" resume --all
 wait "$JOB" || fail "resumed by another: exit $?"
-said schedule 'another process released a task (gpreempt resume); all tasks are released now' || fail "$(<"$work/schedule")"
+said schedule 'another process released a task, .* (gpreempt resume), so this schedule has ended; all tasks were put back' || fail "$(<"$work/schedule")"
 until_true is_running "$job" || fail 'held again after resume'
+
+# The same, and the driver refuses every release: no sentence says that the tasks were put back.
+schedule_in_background --lc "$service" --be "$job"
+until_true is_held "$job" || fail 'the job is never held'
+kfd_emu 'errno resume_queues 5 100000'
+kfd_emu 'errno disable 5 100000'
+try "$GPREEMPT" resume --all
+[[ $status == 1 ]] || fail "a release that fails for ever: exit $status, '$out', '$err'"
+wait "$JOB"
+code=$?
+[[ $code == 1 ]] || fail "a release that fails for ever: schedule ends with $code: $(<"$work/schedule")"
+said schedule 'so this schedule has ended$' || fail "a release that fails for ever: $(<"$work/schedule")"
+! said schedule 'put back$\|released now' || fail "it says that the tasks were put back: $(<"$work/schedule")"
+kfd_emu clear_faults
+expect 0 '' 'resume --all when the driver answers again' "$GPREEMPT" resume --all
+until_true is_running "$job" || fail 'it stays held when the driver answers again'
 
 # One queue as a task of its own; JSON; wrong arguments.
 expect 0 '' 'one queue' "$GPREEMPT" schedule --lc "$service" --be "$job:1" --for 500ms --json

@@ -33,13 +33,16 @@ kill_job() {
 	wait "$1" 2>/dev/null
 }
 
-# until_true COMMAND...: waits up to 20 s for it.
+# until_true COMMAND...: repeats the command until it succeeds, for until_limit_s at most. A command
+# that hangs is not ended.
+until_limit_s=30
+[[ -z ${GPREEMPT_SANITIZE-} ]] || until_limit_s=60 # each command takes several times as long
 until_true() {
-	for _ in {1..1000}; do
-		"$@" && return
+	local end=$((SECONDS + until_limit_s))
+	until "$@"; do
+		((SECONDS < end)) || return 1
 		sleep 0.02
 	done
-	return 1
 }
 
 said() { # NAME TEXT

@@ -24,7 +24,7 @@ for loss in 'truncate -s 0' 'rm -f'; do
 	code=$?
 	[[ $code == 1 ]] || fail "$loss: suspend ends with $code: $(<"$work/suspended")"
 	said suspended '^released' || fail "$loss: not released: $(<"$work/suspended")"
-	grep -q 'undo file was removed or replaced' "$work/suspended" || fail "$loss: $(<"$work/suspended")"
+	grep -q 'undo file was removed, replaced or truncated' "$work/suspended" || fail "$loss: $(<"$work/suspended")"
 	is_running "$one" || fail "$loss: it stays held"
 
 	in_background scheduled "$GPREEMPT" schedule --be "$one" --be "$two" --policy rr:quantum=30000 --for 3s
@@ -38,15 +38,24 @@ for loss in 'truncate -s 0' 'rm -f'; do
 	[[ $(slices) == "$own" ]] || fail "$loss: slices $(slices) instead of $own"
 done
 
-# A truncated file has no records: that is not a release by another process.
-in_background bench "$GPREEMPT" bench "$one" -n 100000
-# shellcheck disable=SC2016 # until_true expands it
-until_true eval '[[ $(records) == 1 ]]' || fail "bench holds nothing: $(<"$work/bench")"
-truncate -s 0 "$GPREEMPT_UNDO"
-wait "$JOB"
-said bench 'the undo file was removed, replaced or truncated' || fail "bench: $(<"$work/bench")"
-! said bench 'another process' || fail "bench blames another process: $(<"$work/bench")"
-is_running "$one" || fail 'bench leaves it held'
+# bench_without LOSS ARGS...: bench releases the process and ends, as suspend does.
+bench_without() {
+	local loss=$1
+	shift
+	in_background bench timeout 20 "$GPREEMPT" bench "$one" "$@"
+	# shellcheck disable=SC2016 # until_true expands it
+	until_true eval '[[ $(records) == 1 ]]' || fail "$loss: bench holds nothing: $(<"$work/bench")"
+	$loss "$GPREEMPT_UNDO"
+	wait "$JOB"
+	code=$?
+	[[ $code == 1 ]] || fail "$loss: bench ends with $code: $(<"$work/bench")"
+	said bench 'the undo file was removed, replaced or truncated' || fail "$loss: bench: $(<"$work/bench")"
+	! said bench 'another process' || fail "$loss: bench blames another process: $(<"$work/bench")"
+	is_running "$one" || fail "$loss: bench leaves it held"
+}
+bench_without 'truncate -s 0' -n 100000
+bench_without 'rm -f' -n 100000
+bench_without 'rm -f' -n 1 --hold-ms 0 --online 'exec sleep 60'
 for pid in $one $two; do
 	ends_right "$pid"
 done

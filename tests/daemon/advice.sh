@@ -38,12 +38,16 @@ until_true eval "task $one '.class == \"be\"' >/dev/null" || fail 'not be'
 expect 0 '' 'resume of a scheduled process' without "$GPREEMPT" resume "$one"
 [[ $out == "$one is scheduled by the daemon ($DAEMON) and not held by a user; gpreempt set $one --class unmanaged ends that"* ]] ||
 	fail "resume of a scheduled process: $out"
+[[ $out == *$'\n''nothing was held by a user or another program' ]] || fail "resume of a scheduled process: $out"
 
 # ---- what the daemon schedules, and a program that wants it for itself ---------------------------
 load two --kernel 2ms
 two=$LOAD
 "$GPREEMPT" set "$two" --class be >/dev/null || fail 'set'
 until_true eval "[[ \$(records) == 2 ]]" || fail "two jobs that take turns have no records: $("$GPREEMPT" ps)"
+# One of them is held, by the policy.
+expect 0 '' 'resume --all beside a policy that holds' "$GPREEMPT" resume --all
+[[ $out == 'nothing was held by a user or another program' ]] || fail "resume --all beside a policy that holds: $out"
 for args in 'suspend --no-daemon --for 1ms' 'bench -n 1' 'schedule --for 1ms --be'; do
 	# shellcheck disable=SC2086
 	expect 1 "gpreempt: process $one is scheduled or held by the daemon ($DAEMON); run gpreempt set $one --class unmanaged*" \

@@ -34,8 +34,11 @@ kill_job "$events"
 expect 0 '' 'JSON' "$GPREEMPT" suspend "$load" --json
 [[ $(jq -r .confirmed_by <<<"$out") == driver ]] || fail "JSON: $out"
 [[ $("$GPREEMPT" ps --json | jq -r '.[0].confirmed_by') == driver ]] || fail "ps: $("$GPREEMPT" ps --json)"
+expect 0 '' 'ps' "$GPREEMPT" ps
+[[ $out == *$'\n'"process $load ("*'): only the driver confirms its last hold or release; '* ]] || fail "the table: $out"
 expect 0 '' 'resume' "$GPREEMPT" resume "$load"
 [[ $out != *confirm* ]] || fail "resume: $out"
+[[ $("$GPREEMPT" ps) != *'only the driver'* ]] || fail "the table after the release: $("$GPREEMPT" ps)"
 makes_progress "$load" || fail 'no progress'
 end_job TERM "$daemon" || fail "the daemon: exit $?"
 ends_right "$load"

@@ -89,7 +89,7 @@ GPREEMPT_RUN=$work/run2 "$GPREEMPT" suspend "$small" >/dev/null || fail 'suspend
 for how in '' --no-daemon; do
 	# shellcheck disable=SC2086
 	try "$GPREEMPT" resume "$small" $how
-	exits 1 'gpreempt: *' "resume $how beside another daemon"
+	exits 1 "gpreempt: process $small (*) *held*gpreemptd, gpreempt schedule or gpreempt suspend*end *" "resume $how beside another daemon"
 	[[ $out == '' ]] || fail "resume $how beside another daemon: $out"
 done
 end_job TERM "$second" || fail "the second daemon: $(<"$work/second")"

@@ -63,9 +63,12 @@ static int spawn(const char *command, pid_t *pid)
 	return r;
 }
 
-/* Whether another process has released the task, or asks for its release (gpreempt resume). */
+/* Whether another process has released the task, or asks for its release (gpreempt resume). Or the
+ * undo file was lost: nothing would release the task if this program were killed. */
 static bool is_taken(const struct gp_holds *holds)
 {
+	if (!gp_undo_is_current(holds->undo))
+		return true;
 	for (unsigned i = 0; i < holds->n; i++)
 		if (!gp_hold_is_recorded(holds, &holds->hold[i]))
 			return true;
@@ -73,7 +76,7 @@ static bool is_taken(const struct gp_holds *holds)
 }
 
 /* Waits for the end of the command. A signal to this program ends the command, too, and so does a
- * request to release the process: the times would be wrong. True: there was such a request. */
+ * request to release the process: the times would be wrong. True: is_taken. */
 static bool wait_for(pid_t pid, const struct gp_holds *holds)
 {
 	int pidfd = gp_pidfd_open(pid);
@@ -231,8 +234,8 @@ struct bench {
 	unsigned blind;      /* consecutive samples without an answer of the device */
 	uint64_t failing_ns; /* length of the holds that failed since the last success */
 	bool stopped;        /* by a signal, because the process ended, or because of failures */
-	bool taken;          /* another process released it, or asks for the release */
-	bool undo_lost;      /* no: the undo file was lost, with the record */
+	bool taken;          /* is_taken */
+	bool undo_lost;      /* the cause of that: the undo file was lost */
 	struct gp_error release_failed;
 };
 
@@ -441,10 +444,10 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 		b->stopped = measure_once(b, &holds) || b->taken;
 		gp_progress("%u of %u", i + 1, env.count);
 	}
-	b->undo_lost = b->taken && !gp_undo_is_current(holds.undo);
 	gp_progress_end();
 	if (!r && env.online && !b->stopped)
 		r = measure_online(b, &holds, err);
+	b->undo_lost = b->taken && !gp_undo_is_current(holds.undo);
 	if (b->release_failed.code)
 		last = gp_fail(err, b->release_failed.code, "%s", b->release_failed.text);
 	else
@@ -651,9 +654,11 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 	if (!r)
 		(env.json ? json_result : print_result)(b, ref, (unsigned)n);
 	if (!r && b->taken && b->undo_lost)
-		fprintf(stderr,
-			"gpreempt: the undo file was removed, replaced or truncated; the process "
-			"was released, and the measurement has ended\n");
+		r = gp_fail(err, -ESTALE,
+			    "the undo file was removed, replaced or truncated, so that nothing "
+			    "would release process %d (%s) if this command were killed; it was "
+			    "released, and the measurement has ended; run gpreempt bench again",
+			    ref[0].seen.pid, ref[0].seen.name);
 	else if (!r && b->taken)
 		fprintf(stderr,
 			"gpreempt: another process released %d (%s), as gpreempt resume does; the "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt ps: lists the processes that have queues on the GPUs, and their share of them. */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/lib/local_tasks.h"
 #include "cli/lib/grid.h"
+#include "task/json/task_json.h"
 
 static struct {
 	bool json;
@@ -48,6 +50,35 @@ static void print_servers(struct json_object *tasks)
 	}
 }
 
+/* Whether a policy, a user or an unknown process holds the task. */
+static bool is_held(struct json_object *task)
+{
+	const char *state = gp_field_text(task, "state");
+
+	return state && (!strcmp(state, gp_task_state_name(GP_TASK_HELD)) ||
+			 !strcmp(state, gp_task_state_name(GP_TASK_SUSPENDED)));
+}
+
+/* Held tasks with little evidence. A task that takes turns may have been released a moment ago. */
+static void print_unproven(struct json_object *tasks)
+{
+	for (size_t i = 0; i < json_object_array_length(tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(tasks, i);
+		enum gp_evidence evidence = gp_field_evidence(t);
+		const char *name = gp_field_text(t, "name");
+
+		if (evidence == GP_EVIDENCE_ENOUGH || !is_held(t))
+			continue;
+		printf("process %llu (%s): %s\n",
+		       (unsigned long long)gp_field_number_or(t, "pid", 0), name ? name : "?",
+		       evidence == GP_EVIDENCE_DRIVER
+			       ? "only the driver confirms its last hold or release; its work was "
+				 "not seen to stand still or to go on"
+			       : "its last hold or release is not confirmed; the driver accepted "
+				 "it, and does not tell the state of queues");
+	}
+}
+
 /* Some drivers show the processes of all users to every user. */
 static bool shows_others(struct json_object *tasks)
 {
@@ -66,6 +97,7 @@ static void print_all(struct json_object *tasks, struct json_object *devices, bo
 	if (from_daemon || json_object_array_length(tasks))
 		print_devices(devices);
 	print_servers(tasks);
+	print_unproven(tasks);
 	if (!from_daemon && !shows_others(tasks))
 		puts("processes of other users are not shown; root sees them");
 }

@@ -169,24 +169,6 @@ static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err
 	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
 }
 
-static void end_outcome(const struct outcome *o)
-{
-	if (env.json) {
-		struct json_object *all = json_object_new_object();
-
-		json_object_object_add(all, "released", o->list);
-		gp_field_put(all, "unchanged", o->unchanged);
-		gp_field_put(all, "ended", o->stale);
-		gp_print_json_once(all);
-		return;
-	}
-	if (o->stale)
-		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
-		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
-	if (!o->released && !o->exit)
-		puts("nothing was held");
-}
-
 static bool is_held_by_user(struct json_object *task)
 {
 	char words[64];
@@ -281,15 +263,21 @@ static bool is_held(struct json_object *tasks, pid_t pid)
 	return false;
 }
 
+/* Whether the daemon schedules the task. Its policy may hold it now. */
+static bool is_managed(struct json_object *task)
+{
+	const char *class = gp_field_text(task, "class");
+
+	return class && strcmp(class, gp_class_name(GP_UNMANAGED)) != 0;
+}
+
 /* Whether the daemon schedules the process. It may be attached to it without a record. */
 static bool is_scheduled(const struct outcome *o, pid_t pid)
 {
 	for (size_t i = 0; o->tasks && i < json_object_array_length(o->tasks); i++) {
 		struct json_object *t = json_object_array_get_idx(o->tasks, i);
-		const char *class = gp_field_text(t, "class");
 
-		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && class &&
-		    strcmp(class, gp_class_name(GP_UNMANAGED)) != 0)
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && is_managed(t))
 			return true;
 	}
 	return false;
@@ -452,9 +440,9 @@ static void note_held_by_other(struct outcome *o, pid_t pid, const char *what)
 	char name[32];
 
 	gp_fail(&err, -EBUSY,
-		"process %d (%s) %s by a program that is not known: its undo record is not in the "
-		"undo file of this machine; look for another gpreemptd, gpreempt schedule or "
-		"gpreempt suspend (with another GPREEMPT_RUN or GPREEMPT_UNDO), and end it",
+		"process %d (%s) %s by a program that is not known: it has another undo file "
+		"(GPREEMPT_RUN, GPREEMPT_UNDO); look for another gpreemptd, gpreempt schedule or "
+		"gpreempt suspend, and end it",
 		pid, gp_process_name(pid, name, sizeof name), what);
 	note_failed(o, pid, &err);
 }
@@ -732,14 +720,15 @@ static bool is_held_again(const struct gp_task_ref *ref, int n)
 	return true;
 }
 
-static void add_other_holder(struct gp_error *err)
+static void add_other_holder(struct gp_error *err, pid_t pid)
 {
-	struct gp_error cause = *err;
+	char name[32];
 
-	gp_fail(err, cause.code,
-		"%s; it is held, perhaps by a program with another undo file (another gpreemptd, "
-		"gpreempt schedule or gpreempt suspend); end that first",
-		cause.text);
+	gp_error_prefix(err,
+			"process %d (%s) is held, perhaps by a program with another undo file "
+			"(another gpreemptd, gpreempt schedule or gpreempt suspend); end that "
+			"first",
+			pid, gp_process_name(pid, name, sizeof name));
 }
 
 static bool is_freed(const struct outcome *o, pid_t pid)
@@ -771,7 +760,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 		return; /* the process has ended */
 	if (r < 0) {
 		if (is_held_again(ref, n))
-			add_other_holder(&err);
+			add_other_holder(&err, pid);
 		note_failed(o, pid, &err);
 	} else if (visible && !is_scheduled(o, pid)) {
 		note_freed(o, pid, ref, n);
@@ -887,6 +876,37 @@ static void release_unrecorded(struct outcome *o)
 	(env.all ? release_all : release_named)(&devices, o);
 	watch_freed(o);
 	gp_devices_close(&devices);
+}
+
+/* Whether the daemon schedules one of the targets. */
+static bool any_scheduled(const struct outcome *o)
+{
+	for (size_t i = 0; o->tasks && i < json_object_array_length(o->tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(o->tasks, i);
+
+		if (is_managed(t) && is_target((pid_t)gp_field_number_or(t, "pid", 0)))
+			return true;
+	}
+	return false;
+}
+
+static void end_outcome(const struct outcome *o)
+{
+	if (env.json) {
+		struct json_object *all = json_object_new_object();
+
+		json_object_object_add(all, "released", o->list);
+		gp_field_put(all, "unchanged", o->unchanged);
+		gp_field_put(all, "ended", o->stale);
+		gp_print_json_once(all);
+		return;
+	}
+	if (o->stale)
+		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
+		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
+	if (!o->released && !o->exit)
+		puts(any_scheduled(o) ? "nothing was held by a user or another program"
+				      : "nothing was held");
 }
 
 static int run(struct gp_error *err)

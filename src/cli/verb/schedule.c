@@ -571,10 +571,6 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
 		int over = is_over(list);
 		eventfd_t more;
 
-		if (over == 1)
-			fputs("gpreempt: another process released a task (gpreempt resume); all "
-			      "tasks are released now\n",
-			      stderr);
 		if (over)
 			return over < 0 ? over : 0;
 		poll(p, 2, left_ns < 50 * GP_NS_PER_MS ? (int)(left_ns / GP_NS_PER_MS) : 50);
@@ -637,6 +633,11 @@ static int end_all(struct scheduled *list, int started, bool with_stats, struct 
 		r = r ? r : code;
 		gp_undo_close(list[i].undo);
 	}
+	if (is_over(list) == 1)
+		fprintf(stderr,
+			"gpreempt: another process released a task, or asked for its release "
+			"(gpreempt resume), so this schedule has ended%s\n",
+			r ? "" : "; all tasks were put back");
 	if (with_stats)
 		report(list, !r);
 	return r;

@@ -549,9 +549,9 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 			      gp_stop_fd());
 		if (!gp_undo_is_current(holds->undo))
 			return gp_fail(err, -ESTALE,
-				       "the undo file was removed or replaced, so that nothing "
-				       "would release the processes if this command were killed; "
-				       "they are released now");
+				       "the undo file was removed, replaced or truncated, so that "
+				       "nothing would release the processes if this command were "
+				       "killed; so it ends early; run gpreempt suspend again");
 		gp_holds_heartbeat(holds);
 		r = drop_gone(holds, err);
 		gp_holds_refresh(holds);

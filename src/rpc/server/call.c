@@ -54,9 +54,9 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 		json_object_put(value);
 		return NULL;
 	}
-	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
-	json_object_object_add(json, "id", json_object_get(id));
-	json_object_object_add(json, key, value);
+	gp_json_add(json, "jsonrpc", json_object_new_string("2.0"));
+	gp_json_add(json, "id", json_object_get(id));
+	gp_json_add(json, key, value);
 	return json;
 }
 
@@ -65,17 +65,15 @@ static struct json_object *error_object(int code, int error, struct json_object 
 {
 	struct json_object *json = data ? json_object_new_object() : gp_json_begin();
 
-	json_object_object_add(json, "code",
-			       json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));
-	json_object_object_add(json, "message",
-			       gp_json_from_bytes(*sentence ? sentence : gp_error_name(error)));
+	gp_json_add(json, "code", json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));
+	gp_json_add(json, "message",
+		    gp_json_from_bytes(*sentence ? sentence : gp_error_name(error)));
 	if (error && !data)
 		data = json_object_new_object();
 	if (error)
-		json_object_object_add(data, "errno",
-				       json_object_new_string(gp_rpc_errno_name(error)));
+		gp_json_add(data, "errno", json_object_new_string(gp_rpc_errno_name(error)));
 	if (data)
-		json_object_object_add(json, "data", data);
+		gp_json_add(json, "data", data);
 	return json;
 }
 

@@ -82,10 +82,10 @@ static void report_lost(struct gp_rpc_conn *c)
 	struct json_object *json = gp_json_begin(), *params = json_object_new_object();
 	struct gp_rpc_message *m;
 
-	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
-	json_object_object_add(json, "method", json_object_new_string("lost"));
-	json_object_object_add(params, "count", json_object_new_uint64(c->lost));
-	json_object_object_add(json, "params", params);
+	gp_json_add(json, "jsonrpc", json_object_new_string("2.0"));
+	gp_json_add(json, "method", json_object_new_string("lost"));
+	gp_json_add(params, "count", json_object_new_uint64(c->lost));
+	gp_json_add(json, "params", params);
 	m = gp_rpc_message_new(json);
 	if (m && append(c, m, c->listener->config.limits.output))
 		c->lost = 0;

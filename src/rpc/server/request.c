@@ -47,7 +47,7 @@ static struct json_object *versions(void)
 {
 	struct json_object *list = json_object_new_array();
 
-	json_object_array_add(list, json_object_new_int(GP_RPC_VERSION));
+	gp_json_append(list, json_object_new_int(GP_RPC_VERSION));
 	return list;
 }
 
@@ -66,19 +66,18 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 		return r;
 	if (version != GP_RPC_VERSION) {
 		data = gp_json_begin();
-		json_object_object_add(data, "versions", versions());
+		gp_json_add(data, "versions", versions());
 		return gp_rpc_fail_data(call, GP_RPC_VERSION_UNKNOWN, -EPROTONOSUPPORT, data,
 					"this daemon supports version 1 of the protocol; use a "
 					"client of the same release");
 	}
 	result = gp_json_begin();
 	names = json_object_new_array();
-	json_object_object_add(result, "version", json_object_new_int(GP_RPC_VERSION));
-	json_object_object_add(result, "server", json_object_new_string(c->server->config.name));
+	gp_json_add(result, "version", json_object_new_int(GP_RPC_VERSION));
+	gp_json_add(result, "server", json_object_new_string(c->server->config.name));
 	for (unsigned i = 0; i < c->listener->config.nmethods; i++)
-		json_object_array_add(names,
-				      json_object_new_string(c->listener->config.method[i].name));
-	json_object_object_add(result, "methods", names);
+		gp_json_append(names, json_object_new_string(c->listener->config.method[i].name));
+	gp_json_add(result, "methods", names);
 	return gp_rpc_reply(call, result);
 }
 
@@ -125,7 +124,7 @@ static void invoke(struct gp_rpc_call *call)
 	}
 	if (!params) {
 		params = json_object_new_object();
-		json_object_object_add(call->request, "params", params);
+		gp_json_add(call->request, "params", params);
 	}
 	r = m->call(call->conn->server->config.arg, call, params);
 	if (r)

@@ -135,9 +135,9 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
 		return;
 	}
 	json = json_object_new_object();
-	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
-	json_object_object_add(json, "method", json_object_new_string(method));
-	json_object_object_add(json, "params", params);
+	gp_json_add(json, "jsonrpc", json_object_new_string("2.0"));
+	gp_json_add(json, "method", json_object_new_string(method));
+	gp_json_add(json, "params", params);
 	m = gp_rpc_message_new(json);
 	for (struct gp_rpc_conn *c = server->conns; c; c = c->next)
 		if (c->subscription & bits)

@@ -3,9 +3,16 @@
 
 #include <stdio.h>
 
+/* json-c aborts if there was no memory for `o` (NULL). */
+static void add_value(struct json_object *o, const char *key, struct json_object *value)
+{
+	if (!o || json_object_object_add(o, key, value))
+		json_object_put(value);
+}
+
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
-	json_object_object_add(o, key, json_object_new_uint64(value));
+	add_value(o, key, json_object_new_uint64(value));
 }
 
 static void add_known(struct json_object *o, const char *key, uint64_t value)
@@ -17,13 +24,13 @@ static void add_known(struct json_object *o, const char *key, uint64_t value)
 static void add_text(struct json_object *o, const char *key, const char *value)
 {
 	if (value && *value)
-		json_object_object_add(o, key, json_object_new_string(value));
+		add_value(o, key, json_object_new_string(value));
 }
 
 static void add_flag(struct json_object *o, const char *key, bool value)
 {
 	if (value)
-		json_object_object_add(o, key, json_object_new_boolean(true));
+		add_value(o, key, json_object_new_boolean(true));
 }
 
 void gp_attr_to_json(struct json_object *into, const struct gp_task_attr *a, const char *gang)
@@ -48,7 +55,7 @@ void gp_share_to_json(struct json_object *into, uint64_t ran_ns, uint64_t over_n
 	/* Run time and interval come from two clocks that are read one after the other. */
 	percent = percent < 100 ? percent : 100;
 	snprintf(text, sizeof text, "%.1f", percent);
-	json_object_object_add(into, "gpu_pct", json_object_new_double_s(percent, text));
+	add_value(into, "gpu_pct", json_object_new_double_s(percent, text));
 }
 
 const char *gp_evicted_by(const struct gp_eviction *evicted)
@@ -74,6 +81,8 @@ struct json_object *gp_holders_to_json(uint8_t held_by)
 {
 	struct json_object *list = json_object_new_array();
 
+	if (!list)
+		return NULL;
 	if (held_by & GP_HELD_BY_POLICY)
 		json_object_array_add(list, json_object_new_string("policy"));
 	if (held_by & GP_HELD_BY_USER)
@@ -123,7 +132,7 @@ static void add_counters(struct json_object *o, const struct gp_task_info *t)
 	add(waits, "p50_ns", t->waits.p50_ns);
 	add(waits, "p99_ns", t->waits.p99_ns);
 	add(waits, "max_ns", t->waits.max_ns);
-	json_object_object_add(o, "waits", waits);
+	add_value(o, "waits", waits);
 }
 
 struct json_object *gp_task_to_json(const struct gp_task_info *t)
@@ -135,7 +144,7 @@ struct json_object *gp_task_to_json(const struct gp_task_info *t)
 	add_known(o, "task", t->id);
 	add(o, "pid", (uint64_t)t->pid);
 	add_known(o, "start_time", t->start_time);
-	json_object_object_add(o, "name", json_object_new_string(t->name));
+	add_value(o, "name", json_object_new_string(t->name));
 	if (t->uid_known)
 		add(o, "uid", t->uid);
 	add_text(o, "user", t->user);
@@ -146,7 +155,7 @@ struct json_object *gp_task_to_json(const struct gp_task_info *t)
 	if (t->state != GP_TASK_UNKNOWN)
 		add_text(o, "state", gp_task_state_name(t->state));
 	if (t->held_by_known)
-		json_object_object_add(o, "held_by", gp_holders_to_json(t->held_by));
+		add_value(o, "held_by", gp_holders_to_json(t->held_by));
 	gp_evidence_to_json(o, t->evidence);
 	gp_eviction_to_json(o, &t->evicted);
 	add_known(o, "owner", (uint64_t)t->owner);
