@@ -80,7 +80,8 @@ struct gp_amd_proof {
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
-	unsigned stalls;      /* consecutive readings in which packets waited and no waves ran */
+	unsigned stalls;      /* consecutive readings: packets waited in each queue, no waves ran */
+	uint64_t stalled_ns;  /* the first of them */
 	bool in_part;         /* of a release: progress was seen, but not of all queues */
 	uint64_t begun_ns;    /* when the driver answered; of a hold: the last time it moved */
 	uint64_t read_ns;     /* last reading; 0 = none */
