@@ -268,7 +268,11 @@ void gp_amd_notify(struct gp_amd_gpu *gpu); /* makes event_fd readable */
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
 		  uint32_t id);
 
-/* kfd_sessions.c, on the KFD thread */
+/* kfd_sessions.c */
+
+struct gp_amd_pointers gp_amd_pointers_of(const struct kfd_queue_snapshot_entry *is);
+
+/* On the KFD thread. */
 
 void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
 /* For tasks of one process: all of them, or none. 0 or -errno. `proven`: nothing was suspended, or
