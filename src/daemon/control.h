@@ -220,6 +220,7 @@ void gp_log_shared(const struct gp_proc *proc);
 uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_ns);
 /* False: there is no such lease (any more). */
 bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns);
+struct gp_lease *gp_lease_find(struct gp_proc *proc, uint64_t lease);
 bool gp_lease_drop(struct gp_proc *proc, uint64_t lease);
 bool gp_hold_has_reason(const struct gp_proc *proc);
 /* Forgets the hold, with all reasons. The caller releases the tasks. */
@@ -243,6 +244,7 @@ struct gp_gather {
 	uint64_t start_time;
 	bool first;                     /* of a hold: it added a reason to hold the process */
 	uint64_t lease;                 /* of a hold; 0 = none */
+	struct gp_lease ends;           /* of a release: the lease that it ends; number 0 = none */
 	struct gp_policy_choice policy; /* the requested policy */
 	char policy_text[256];          /* its text; "" with policy_default */
 	bool policy_default;            /* the configured policy of each device, instead */

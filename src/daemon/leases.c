@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "daemon/control.h"
 
-static struct gp_lease *find(struct gp_proc *proc, uint64_t number)
+struct gp_lease *gp_lease_find(struct gp_proc *proc, uint64_t number)
 {
 	for (unsigned i = 0; i < proc->nleases; i++)
 		if (proc->lease[i].number == number)
@@ -26,7 +26,7 @@ uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_n
 
 bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns)
 {
-	struct gp_lease *l = find(proc, lease);
+	struct gp_lease *l = gp_lease_find(proc, lease);
 
 	if (l)
 		l->until_ns = gp_time_add(gp_monotonic_ns(), for_ns);
@@ -35,7 +35,7 @@ bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns)
 
 bool gp_lease_drop(struct gp_proc *proc, uint64_t lease)
 {
-	struct gp_lease *l = find(proc, lease);
+	struct gp_lease *l = gp_lease_find(proc, lease);
 
 	if (l)
 		*l = proc->lease[--proc->nleases];

@@ -53,6 +53,32 @@ static enum gp_evidence find_evidence(const struct gp_control *c, const struct g
 	return found;
 }
 
+/* Adds up how often the hold has ended without a request since the lease began. A task that has
+ * ended takes its count with it. */
+static void note_lapses(const struct gp_control *c, const struct gp_proc *proc,
+			struct gp_lease *lease)
+{
+	struct gp_lapses now = {0}, *own = &lease->own, *seen = &lease->seen;
+
+	for (unsigned i = 0; i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		now.all += t ? t->lapses.all : 0;
+		now.worked += t ? t->lapses.worked : 0;
+	}
+	own->all += now.all > seen->all ? now.all - seen->all : 0;
+	own->worked += now.worked > seen->worked ? now.worked - seen->worked : 0;
+	*seen = now;
+}
+
+static void lapses_to_json(struct json_object *into, const struct gp_lapses *lapses)
+{
+	if (lapses->all)
+		gp_json_add(into, "again", json_object_new_uint64(lapses->all));
+	if (lapses->worked)
+		gp_json_add(into, "worked", json_object_new_boolean(true));
+}
+
 static bool is_held_elsewhere(const struct gp_control *c, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
@@ -109,6 +135,9 @@ static void finish(struct gp_gather *g)
 		gp_json_add(result, "lease", json_object_new_uint64(g->lease));
 	if (is_held_elsewhere(g->control, proc))
 		gp_json_add(result, "held_by_other", json_object_new_boolean(true));
+	if (proc && g->ends.number)
+		note_lapses(g->control, proc, &g->ends);
+	lapses_to_json(result, &g->ends.own);
 	gp_evidence_to_json(result, find_evidence(g->control, proc));
 	gp_eviction_to_json(result, &evicted);
 	gp_rpc_reply(g->call, result);
@@ -207,8 +236,20 @@ static int renew(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc 
 	result = gp_json_begin();
 	gp_json_add(result, "tasks", json_object_new_uint64(count_held(c, proc)));
 	gp_json_add(result, "lease", json_object_new_uint64(p->lease));
+	note_lapses(c, proc, gp_lease_find(proc, p->lease));
+	lapses_to_json(result, &gp_lease_find(proc, p->lease)->own);
 	gp_rpc_reply(call, result);
 	return 0;
+}
+
+static void add_lease(struct gp_gather *g, struct gp_proc *proc, uint64_t for_ns)
+{
+	struct gp_lease *lease;
+
+	g->lease = gp_lease_add(g->control, proc, for_ns);
+	lease = gp_lease_find(proc, g->lease);
+	note_lapses(g->control, proc, lease);
+	lease->own = (struct gp_lapses){0};
 }
 
 static int begin_hold(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
@@ -227,7 +268,7 @@ static int begin_hold(struct gp_control *c, struct gp_rpc_call *call, struct gp_
 	g->start_time = proc->start_time;
 	g->first = !proc->hold_stays;
 	if (p->has_time)
-		g->lease = gp_lease_add(c, proc, p->lease_ns);
+		add_lease(g, proc, p->lease_ns);
 	else
 		proc->hold_stays = true;
 	if (proc->held_by == GP_NO_UID || gp_administers(c, gp_rpc_peer(call))) {
@@ -270,14 +311,29 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 }
 
 /* The lease has ended, or the process stays held for another reason. */
-static int say_not_released(struct gp_rpc_call *call, const struct gp_proc *proc)
+static int say_not_released(struct gp_rpc_call *call, const struct gp_proc *proc,
+			    const struct gp_lease *ended)
 {
 	struct json_object *result = gp_json_begin();
 
 	gp_json_add(result, "tasks", json_object_new_uint64(0));
 	gp_json_add(result, "held", json_object_new_boolean(proc->held_by != GP_NO_UID));
+	lapses_to_json(result, &ended->own);
 	gp_rpc_reply(call, result);
 	return 0;
+}
+
+/* number 0: it has ended before. */
+static struct gp_lease end_lease(const struct gp_control *c, struct gp_proc *proc, uint64_t number)
+{
+	struct gp_lease *lease = gp_lease_find(proc, number), ended = {0};
+
+	if (!lease)
+		return ended;
+	note_lapses(c, proc, lease);
+	ended = *lease;
+	gp_lease_drop(proc, number);
+	return ended;
 }
 
 int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -286,6 +342,7 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_proc *proc;
 	struct gp_gather *g;
+	struct gp_lease ends = {0};
 	uint64_t lease;
 	bool has_lease;
 	int r;
@@ -303,11 +360,14 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 		gp_procs_drop_unused(&c->procs, proc);
 		return r;
 	}
-	if (has_lease && (!gp_lease_drop(proc, lease) || gp_hold_has_reason(proc)))
-		return say_not_released(call, proc);
+	if (has_lease)
+		ends = end_lease(c, proc, lease);
+	if (has_lease && (!ends.number || gp_hold_has_reason(proc)))
+		return say_not_released(call, proc, &ends);
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
+	g->ends = ends;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
 	gp_hold_forget(proc);

@@ -64,6 +64,8 @@ struct gp_proc {
 	bool hold_stays; /* until it is released */
 	struct gp_lease {
 		uint64_t number, until_ns;
+		struct gp_lapses seen; /* of the process, when they were last added up */
+		struct gp_lapses own;  /* since the lease began */
 	} lease[GP_LEASES_MAX];
 	unsigned nleases;
 

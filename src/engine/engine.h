@@ -181,6 +181,12 @@ struct gp_engine_stats {
 	struct gp_hist detect_ns;
 };
 
+/* How often a hold that had taken effect ended without a request. */
+struct gp_lapses {
+	uint64_t all;
+	uint64_t worked; /* of these: the task worked although the driver said that it was held */
+};
+
 struct gp_task_stats {
 	uint64_t id;
 	uint64_t key;
@@ -213,6 +219,7 @@ struct gp_task_stats {
 	int hold_failure; /* -errno of the last hold, if it failed and none took effect since */
 	bool under_way;   /* at the last tick: an action, or the preparation of one */
 	uint64_t undone;
+	struct gp_lapses lapses;
 	uint64_t run_ns;    /* valid with run_source */
 	uint64_t run_at_ns; /* the time at which run_ns was measured */
 	uint8_t run_source;

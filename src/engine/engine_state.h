@@ -98,6 +98,7 @@ struct gp_task {
 /* Counters of a task. They are separate because most ticks do not access them. */
 struct gp_task_counters {
 	uint64_t preemptions, failures, undone, overruns;
+	struct gp_lapses lapses;
 	struct gp_log2_hist waits; /* completed waits */
 };
 
@@ -200,6 +201,8 @@ bool gp_is_left_alone(const struct gp_engine *e, unsigned i);
 /* A hold or release has taken effect; t->held is its new state. Counts it now, or sets effect_due
  * if it is unproven. took_ns: from the request to the effect. */
 void gp_hold_took_effect(struct gp_engine *e, struct gp_task *t, uint64_t took_ns, bool unproven);
+/* A hold that was announced has ended without a request. */
+void gp_note_lapse(struct gp_engine *e, const struct gp_task *t, bool worked);
 /* Another process changed the task back. Counts and announces it, unless that was done since the
  * last request of a hold or slice. */
 void gp_note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns);

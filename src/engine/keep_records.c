@@ -122,6 +122,7 @@ static void tell_undone(struct gp_engine *e, uint64_t now_ns)
 
 		if (!was_undone(e, t))
 			continue;
+		gp_note_lapse(e, t, false);
 		gp_note_undone(e, t, now_ns);
 		t->undone_told = true;
 		n++;

@@ -52,6 +52,16 @@ void gp_note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
 
+void gp_note_lapse(struct gp_engine *e, const struct gp_task *t, bool worked)
+{
+	struct gp_lapses *lapses = &gp_counters_of(e, t)->lapses;
+
+	if (!t->held || t->effect_due || t->untold)
+		return;
+	lapses->all++;
+	lapses->worked += worked;
+}
+
 /* The driver confirmed the last hold or release; later activity proves or disproves it. If it is
  * disproved, it has failed, and is neither counted nor announced, until the back end is sure of it
  * again: it has seen work late. */
@@ -60,8 +70,10 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 {
 	bool disproved = o->unsure && !t->unsure && o->failed && t->touched;
 
-	if (disproved && !t->hold.in_flight)
+	if (disproved && !t->hold.in_flight) {
+		gp_note_lapse(e, t, true);
 		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
+	}
 	if (t->untold && !o->unsure && (o->known & GP_KNOWN_HELD) && o->held == t->held &&
 	    !t->hold.in_flight) {
 		t->effect_due = true;
@@ -88,6 +100,8 @@ static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_
 {
 	if (t->hold.in_flight || !t->touched)
 		return;
+	if (!t->undone_told)
+		gp_note_lapse(e, t, false);
 	if (o->failed && !o->held)
 		gp_attempt_failed(e, t, &t->hold, now_ns, o->failed, o->driver_code);
 	else

@@ -365,6 +365,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.hold_failure = t->hold_failure,
 		.under_way = t->hold.in_flight || t->slice.in_flight || e->seen[index].under_way,
 		.undone = counters->undone,
+		.lapses = counters->lapses,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_at_ns = e->seen[index].run_at_ns,
 		.run_source = v->known & GP_KNOWN_RUN ? v->run_source : GP_RUN_UNKNOWN,

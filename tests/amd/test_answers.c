@@ -350,6 +350,32 @@ AMD_TEST_ON(a_suspend_of_some_queues_that_is_confirmed_for_all_is_not_a_hold, mi
 	aw_wait_released(w, load->pid);
 }
 
+/* The queue that is suspended has waiting packets, and the other one has a short kernel now and
+ * then: between two of them no work is visible. */
+AMD_TEST_ON(a_suspend_of_some_queues_does_not_look_proven_between_two_kernels, mi250, mi300x)
+{
+	struct target *t = aw_target_with(w, 2);
+	uint32_t handle = aw_prepared(w, t->pid);
+	struct gp_observation o;
+	uint64_t late_ns = 0;
+
+	target_do(t, "submit 1 500 10");
+	aw_disturb(w, "part suspend_queues 1 %d", AW_ALWAYS);
+	for (int i = 0; i < 5; i++) {
+		aw_hold(w, handle);
+		assert_int_equal(aw_suspended(w, t->pid), 1);
+		for (uint64_t begun_ns = aw_now(); !(o = aw_look(w, handle)).failed;) {
+			late_ns = aw_now() - begun_ns;
+			assert_true(o.unproven || late_ns > 10 * GP_NS_PER_MS);
+			begun_ns = aw_now();
+			target_do(t, "submit 0 1 1");
+			usleep(2000);
+		}
+		assert_int_equal(o.failed, -EREMOTEIO);
+		aw_must_release(w, handle);
+	}
+}
+
 /* Where the driver counts no waves, a long kernel looks like a held one. */
 AMD_TEST_ON(a_hold_says_whether_work_was_seen_to_stand_still, mi250, navi31)
 {

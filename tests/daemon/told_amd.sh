@@ -59,6 +59,29 @@ kfd_emu clear_faults
 [[ $(stat holds) == "$holds" ]] || fail 'a suspend without an effect counts as a hold'
 until_true is_running "$load" || fail 'held by a suspend that failed'
 
+# The same of a program that does nothing at first: "held" was said, by the driver only, before its
+# work shows the contrary. Without and with the daemon, noticed at the end and at a renewal.
+start_kfd_load --period 150000
+# shellcheck disable=SC2016 # until_true expands it
+until_true eval '[[ $("$GPREEMPT" ps --json | jq ".[] | select(.pid == $LOAD) | .pid") ]]' ||
+	fail 'the daemon does not see the program'
+kfd_emu 'ignore suspend_queues 1 100000'
+for how in '--for 400ms' '--for 1s' '--for 400ms --no-daemon'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" suspend "$LOAD" $how
+	[[ $status == 1 && $out == "held $LOAD "*' (only the driver confirms it'*"released $LOAD "*', which was not held all the time'* &&
+		$err == "gpreempt: process $LOAD "*' although the driver said that it was held' ]] ||
+		fail "a hold that is disproved later, $how: exit $status, '$out', '$err'"
+	one_sentence "$how"
+done
+try "$GPREEMPT" suspend "$LOAD" --for 1s --json
+[[ $status == 1 ]] || fail "JSON of a hold that is disproved later: exit $status, '$out', '$err'"
+jq -es 'map(.event) == ["held","again","released"] and (map(.worked) == [null,true,true]) and .[2].again > 0' \
+	"$work/out" >/dev/null || fail "JSON of a hold that is disproved later: $out"
+kfd_emu clear_faults
+until_true is_running "$LOAD" || fail 'held by a suspend that was disproved'
+stop_kfd_load "$LOAD"
+
 # The release times out once: it is repeated, and the log says so.
 expect 0 '' 'suspend' "$GPREEMPT" suspend "$load"
 kfd_emu 'preempt_timeout 1'

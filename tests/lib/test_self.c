@@ -333,6 +333,29 @@ SELF_TEST(half_a_hold_is_none)
 	LW_CALL(g, gpreempt_hold_self(g, 0), 4);
 }
 
+/* The driver confirms all, and does nothing; or all but one queue. */
+SELF_TEST_ON(a_hold_without_an_effect_is_none, mi250, navi31)
+{
+	struct gpreempt *g = open_with_queues(4);
+
+	LW_CALL(g, gpreempt_hold_self(g, 0), 4); /* so that they are known */
+	LW_CALL(g, gpreempt_release_self(g), 4);
+	for (int i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < 40; k++)
+			submit_all();
+		assert_int_equal(kfd_emu_control(&emu, "ignore update_queue 0 %d", i ? 1 : 100), 0);
+		LW_CALL(g, gpreempt_hold_self(g, 0), -EREMOTEIO);
+		assert_non_null(strstr(gpreempt_why(g), "goes on working"));
+		assert_int_equal(kfd_emu_control(&emu, "clear_faults"), 0);
+		for (unsigned k = 0; k < own.n; k++)
+			assert_int_equal(of_queue(k, "percentage"), 100);
+		must_be_done();
+	}
+	submit_all();
+	LW_CALL(g, gpreempt_hold_self(g, 0), 4);
+	must_stand();
+}
+
 static void *end_runtime(void *arg)
 {
 	(void)arg;

@@ -85,7 +85,7 @@ struct event {
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
 	enum gp_evidence evidence;  /* BEGAN, RELEASED */
-	bool worked;                /* AGAIN: although the driver said that it was held */
+	bool worked;                /* although the driver said that it was held */
 };
 
 static void print_event_json(const struct event *e)
@@ -103,6 +103,8 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
+	if (e->worked)
+		gp_field_put_bool(o, "worked", true);
 	if (e->kind == BEGAN || e->kind == RELEASED)
 		gp_evidence_to_json(o, e->evidence);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
@@ -153,11 +155,15 @@ static void print_event_text(const struct event *e)
 			       task, time.text);
 		break;
 	case KEPT:
-		printf("%s stays held by another command; this one held it for %s", task,
-		       time.text);
+		printf("%s stays held by another command", task);
+		if (!e->worked)
+			printf("; this one held it for %s", time.text);
 		break;
 	case RELEASED:
-		printf("released %s after %s", task, time.text);
+		if (e->worked)
+			printf("released %s, which was not held all the time", task);
+		else
+			printf("released %s after %s", task, time.text);
 		if (e->again)
 			printf(" (held again %u time%s)", e->again, e->again == 1 ? "" : "s");
 		gp_print_eviction(&e->evicted);
@@ -188,7 +194,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
 		.evidence = h->last.evidence,
-		.worked = works_on(h),
+		.worked = h->worked,
 	};
 
 	(env.json ? print_event_json : print_event_text)(&event);
@@ -304,6 +310,7 @@ struct held {
 	char name[GP_TARGETS_MAX][32];
 	uint64_t start_time[GP_TARGETS_MAX];
 	uint64_t lease[GP_TARGETS_MAX]; /* with --for; 0: there is none, or its end was printed */
+	bool again[GP_TARGETS_MAX];     /* it was printed that the hold lapsed */
 	uint64_t since_ns;
 };
 
@@ -316,6 +323,8 @@ static void print_daemon_event(const struct held *h, unsigned i, enum event_kind
 				    .name = h->name[i],
 				    .device = -1,
 				    .ns = ns,
+				    .again = (unsigned)gp_field_number_or(answer, "again", 0),
+				    .worked = gp_field_true(answer, "worked"),
 				    .evicted = gp_field_eviction(answer),
 				    .evidence = gp_field_evidence(answer)};
 
@@ -354,6 +363,37 @@ static bool has_ended(const struct held *h, unsigned i)
 	return gp_process_gone(env.targets.pid[i], h->start_time[i]);
 }
 
+static int fail_worked(pid_t pid, struct gp_error *err)
+{
+	return gp_fail(err, -EREMOTEIO,
+		       "process %d was not held all the time: it worked although the driver said "
+		       "that it was held",
+		       pid);
+}
+
+static bool is_held(struct json_object *answer)
+{
+	return gp_field_true(answer, "held") || gp_field_true(answer, "held_by_other");
+}
+
+/* The end of a lease, or of all holds of the process. */
+static void print_release(const struct held *h, unsigned i, uint64_t held_ns,
+			  struct json_object *answer, int *exit)
+{
+	bool released = gp_field_number_or(answer, "tasks", 1);
+	struct gp_error err = {0};
+
+	print_daemon_event(h, i,
+			   is_held(answer) ? KEPT
+			   : released      ? RELEASED
+					   : RESUMED,
+			   held_ns, answer);
+	if (!gp_field_true(answer, "worked"))
+		return;
+	fail_worked(env.targets.pid[i], &err);
+	*exit = gp_cli_fail(&err);
+}
+
 /* Ends the lease. Without one, ends all holds of the process. */
 static void ask_release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
 {
@@ -374,13 +414,8 @@ static void ask_release(struct gp_client *client, const struct held *h, unsigned
 		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
 				env.targets.pid[i], env.targets.pid[i]);
 		*exit = gp_cli_fail(&err);
-	} else if (gp_field_true(answer, "held_by_other")) {
-		print_daemon_event(h, i, KEPT, held_ns, answer);
-	} else if (gp_field_number_or(answer, "tasks", 1)) {
-		print_daemon_event(h, i, RELEASED, held_ns, answer);
 	} else {
-		print_daemon_event(h, i, gp_field_true(answer, "held") ? KEPT : RESUMED, held_ns,
-				   answer);
+		print_release(h, i, held_ns, answer, exit);
 	}
 	json_object_put(answer);
 }
@@ -406,16 +441,21 @@ static int release_all(const struct held *h)
 /* 0, or -errno if the daemon does not answer. */
 static int renew(struct gp_client *client, struct held *h, unsigned i, struct gp_error *err)
 {
-	struct json_object *params = json_object_new_object();
+	struct json_object *params = json_object_new_object(), *answer = NULL;
+	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;
 	int r;
 
 	gp_field_put(params, "lease", h->lease[i]);
 	gp_field_put(params, "lease_ns", LEASE_NS);
-	r = gp_ask_about(client, "hold", env.targets.pid[i], params, NULL, err);
+	r = gp_ask_about(client, "hold", env.targets.pid[i], params, &answer, err);
+	if (!h->again[i] && gp_field_number_or(answer, "again", 0)) {
+		h->again[i] = true;
+		print_daemon_event(h, i, AGAIN, held_ns, answer);
+	}
+	json_object_put(answer);
 	if (r != -ENOENT && r != -ESRCH)
 		return r;
-	print_daemon_event(h, i, has_ended(h, i) ? ENDED : RESUMED, gp_monotonic_ns() - h->since_ns,
-			   NULL);
+	print_daemon_event(h, i, has_ended(h, i) ? ENDED : RESUMED, held_ns, NULL);
 	h->lease[i] = 0;
 	*err = (struct gp_error){0};
 	return 0;
@@ -525,6 +565,7 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 		if (h->held && !works_on(h))
 			continue;
 		any = true;
+		h->worked |= works_on(h);
 		if (!h->again++)
 			print_event(h, AGAIN, held_for(h));
 	}
@@ -674,6 +715,8 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 				h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
 			print_event(h, RELEASED, now_ns - h->since_ns);
+		if (h->worked && !r)
+			r = fail_worked(h->ref.seen.pid, err);
 	}
 	return r;
 }

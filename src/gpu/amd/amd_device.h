@@ -80,7 +80,8 @@ struct gp_amd_proof {
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
-	unsigned stalls;      /* consecutive readings in which packets waited and no waves ran */
+	unsigned stalls;      /* consecutive readings: packets waited in each queue, no waves ran */
+	uint64_t stalled_ns;  /* the first of them */
 	bool in_part;         /* of a release: progress was seen, but not of all queues */
 	uint64_t begun_ns;    /* when the driver answered; of a hold: the last time it moved */
 	uint64_t read_ns;     /* last reading; 0 = none */
@@ -267,7 +268,11 @@ void gp_amd_notify(struct gp_amd_gpu *gpu); /* makes event_fd readable */
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
 		  uint32_t id);
 
-/* kfd_sessions.c, on the KFD thread */
+/* kfd_sessions.c */
+
+struct gp_amd_pointers gp_amd_pointers_of(const struct kfd_queue_snapshot_entry *is);
+
+/* On the KFD thread. */
 
 void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
 /* For tasks of one process: all of them, or none. 0 or -errno. `proven`: nothing was suspended, or

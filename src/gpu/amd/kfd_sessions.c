@@ -30,7 +30,7 @@ static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 			    queue->queue_id);
 }
 
-static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is)
+struct gp_amd_pointers gp_amd_pointers_of(const struct kfd_queue_snapshot_entry *is)
 {
 	return (struct gp_amd_pointers){
 		.read_address = is->read_pointer_address,
@@ -72,7 +72,7 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 	for (unsigned i = 0; i < s->nqueues; i++) {
 		if (!is_of(task, &s->queue[i].is))
 			continue;
-		pointer[n] = pointers_of(&s->queue[i].is);
+		pointer[n] = gp_amd_pointers_of(&s->queue[i].is);
 		keep_evidence(task, &pointer[n++]);
 	}
 	free(task->pointer);
@@ -889,7 +889,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 		if ((unsigned)n < call->max) {
 			call->queue[n] = describe_queue(q, &call->gpu->node, mqd,
 							nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
-			call->pointer[n] = pointers_of(&q->is);
+			call->pointer[n] = gp_amd_pointers_of(&q->is);
 		}
 		n++;
 	}

@@ -10,13 +10,20 @@
  * one snapshot, which the driver allows without a link, or uses the session of its debugger. Only
  * debugfs has the priority.
  *
+ * The answer to a hold is compared with the read pointers: a queue that goes on taking packets is
+ * not held. A queue without waiting packets shows nothing. A release is believed: a program that
+ * waits for its host looks like one that was not released, and a debugger may hold it.
+ *
  * A queue that is destroyed while it is held loses its work: the driver does not wait, as it does
  * for a debugger. A new queue with the same id has another serial and is not changed.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "gpu/amd/amd_device.h"
 
 #define MQDS_MAX        256
@@ -24,11 +31,21 @@
 #define PERCENT_ON      100
 #define PRIORITY_NORMAL 7 /* ROCm's default */
 
+/* See proof.c. */
+#define LOOK_NS   (20 * GP_NS_PER_MS)
+#define STALL_NS  (1 * GP_NS_PER_MS)
+#define PAUSE_US  200
+#define MOVES_MIN 2
+
 struct gp_amd_own_queue {
 	struct kfd_queue_snapshot_entry is;
 	uint64_t serial;
 	uint32_t priority; /* UINT32_MAX = not known */
 	bool held;
+
+	/* Since the hold. */
+	uint64_t taken; /* the read pointer, as last read */
+	unsigned moves; /* of it; UINT_MAX: not read yet */
 };
 
 /* The queues of this process in sysfs, read once. */
@@ -260,6 +277,75 @@ static int hold_own(struct gp_amd_self *self, const struct gp_amd_gpu *d)
 	return n;
 }
 
+static bool read_number(int memory, uint64_t address, uint64_t *out)
+{
+	return pread(memory, out, sizeof *out, (off_t)address) == (ssize_t)sizeof *out;
+}
+
+/* What one reading shows of the held queues. */
+struct own_look {
+	bool any_waits, all_wait;
+	const struct gp_amd_own_queue *works; /* although it is held; NULL: none */
+};
+
+/* The queue may be destroyed at any moment, and its memory with it. */
+static void look_at(struct gp_amd_own_queue *own, int memory, struct own_look *look)
+{
+	struct gp_amd_pointers p = gp_amd_pointers_of(&own->is);
+	uint64_t taken, written;
+	bool waits;
+
+	if (!read_number(memory, p.read_address, &taken) ||
+	    !read_number(memory, p.write_address, &written))
+		return;
+	waits = (written - taken) & p.mask;
+	look->any_waits |= waits;
+	look->all_wait &= waits;
+	own->moves = own->moves == UINT_MAX ? 0 : own->moves + (own->taken != taken);
+	own->taken = taken;
+	if (own->moves >= MOVES_MIN && !is_gone(own))
+		look->works = own;
+}
+
+/* A held queue that goes on working; NULL: none was seen. */
+static const struct gp_amd_own_queue *find_working(struct gp_amd_self *self,
+						   const struct gp_amd_gpu *d)
+{
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	uint64_t end_ns = gp_monotonic_ns() + LOOK_NS, stalled_ns = 0, now_ns;
+	struct own_look look = {.any_waits = memory >= 0};
+
+	for (unsigned i = 0; i < self->n; i++)
+		self->own[i].moves = UINT_MAX;
+	while (look.any_waits && !look.works && (now_ns = gp_monotonic_ns()) < end_ns) {
+		look = (struct own_look){.all_wait = true};
+		for (unsigned i = 0; i < self->n; i++)
+			if (self->own[i].held && self->own[i].is.gpu_id == d->node.gpu_id)
+				look_at(&self->own[i], memory, &look);
+		if (!look.all_wait || gp_amd_occupancy(getpid(), d->node.gpu_id))
+			stalled_ns = 0;
+		else if (!stalled_ns)
+			stalled_ns = now_ns;
+		else if (now_ns >= stalled_ns + STALL_NS)
+			break;
+		usleep(PAUSE_US);
+	}
+	if (memory >= 0)
+		close(memory);
+	return look.works;
+}
+
+static int check_hold(struct gp_amd_self *self, const struct gp_amd_gpu *d, struct gp_error *err)
+{
+	const struct gp_amd_own_queue *works = find_working(self, d);
+
+	return works ? gp_fail(err, -EREMOTEIO,
+			       "the driver says that queue %u of this program is held, but it goes "
+			       "on working",
+			       works->is.queue_id)
+		     : 0;
+}
+
 static int cannot(struct gp_error *err, int code, const char *what)
 {
 	return gp_fail(err, code, "the program's own queues cannot be %s: %s%s", what,
@@ -270,7 +356,7 @@ int gp_amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)
 {
 	struct gp_amd_gpu *d = (struct gp_amd_gpu *)gpu;
 	struct gp_amd_self *self = &d->kfd_thread->self;
-	int r;
+	int r, disproved;
 
 	pthread_mutex_lock(&self->lock);
 	r = refresh(self, d->kfd_thread->kfd, err);
@@ -284,8 +370,9 @@ int gp_amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)
 		if (r < 0)
 			cannot(err, r, "held");
 	}
+	disproved = r > 0 ? check_hold(self, d, err) : 0;
 	pthread_mutex_unlock(&self->lock);
-	return r;
+	return disproved ? disproved : r;
 }
 
 int gp_amd_release_self(struct gp_gpu *gpu, struct gp_error *err)

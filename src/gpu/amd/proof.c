@@ -2,14 +2,14 @@
 /*
  * Looks for evidence that a hold or release has the effect that the driver confirmed.
  *
- *   hold     proven if packets wait while no waves run, or if no read pointer moves for
- *            HOLD_LOOK_NS. Disproved if that of any queue moves, at any time until the release, or
- *            if waves still run.
- *            Without a count of waves, or without readable pointers, a kernel that was taken
- *            before the hold is not seen: the answer says that only the driver confirms the hold.
- *   release  proven if, of each queue, the read pointer has moved or no packet waits. Waves that
- *            occupy compute units prove it for a task with one queue: the driver counts them for
- *            the process. Disproved if packets wait in a queue and its pointer does not move for
+ *   hold     proven if packets wait in each queue while no waves run, for STALL_NS, or if no read
+ *            pointer moves for HOLD_LOOK_NS. A queue without waiting packets shows nothing: it may
+ *            have a short kernel now and then. Disproved if that of any queue moves, at any time
+ * until the release, or if waves still run. Without a count of waves, or without readable pointers,
+ * a kernel that was taken before the hold is not seen: the answer says that only the driver
+ * confirms the hold. release  proven if, of each queue, the read pointer has moved or no packet
+ * waits. Waves that occupy compute units prove it for a task with one queue: the driver counts them
+ * for the process. Disproved if packets wait in a queue and its pointer does not move for
  *            PATIENCE_NS in all; time in which the task is held does not count. If the driver has
  *            evicted the task, nothing is concluded until it has restored it.
  *            Releases can be short: between the requests of a service they last some 100 us. So
@@ -51,7 +51,8 @@
 
 #define HOLD_LOOK_NS    (20 * GP_NS_PER_MS)
 #define MOVES_MIN       2 /* one move may be a queue that was just destroyed */
-#define STALLS_MIN      2
+#define STALLS_MIN      3
+#define STALL_NS        (1 * GP_NS_PER_MS)
 #define IDLE_NS         (50 * GP_NS_PER_MS) /* a task without work for this long gives no evidence */
 #define OPEN_NS         (1 * GP_NS_PER_S)   /* after this time nothing more is expected ... */
 #define OPEN_MAX_NS     (3 * GP_NS_PER_S)   /* ... if there were enough readings in it */
@@ -177,17 +178,38 @@ static bool may_have_new_queue(const struct gp_amd_task *t)
 	return t->gpu->kfd_thread->handles_events || poll(&events, 1, 0) > 0;
 }
 
+static bool all_have_packets(const struct gp_amd_task *t)
+{
+	for (unsigned i = 0; i < t->npointers; i++)
+		if (!t->pointer[i].pending)
+			return false;
+	return true;
+}
+
+/* Whether several readings over STALL_NS have seen each queue wait. */
+static bool is_stalled(struct gp_amd_task *t, const struct gp_amd_reading *g, bool moved,
+		       uint64_t now_ns)
+{
+	struct gp_amd_proof *p = &t->proof;
+
+	if (!g->stalled || moved || !all_have_packets(t))
+		p->stalls = 0;
+	else if (!p->stalls++)
+		p->stalled_ns = now_ns;
+	return p->stalls >= STALLS_MIN && now_ns >= p->stalled_ns + STALL_NS;
+}
+
 static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, bool is_first,
 			 bool moved, uint64_t now_ns)
 {
 	struct gp_amd_proof *p = &t->proof;
-	bool is_idle = !g->pending && now_ns >= t->worked_ns + IDLE_NS;
+	bool is_idle = !g->pending && now_ns >= t->worked_ns + IDLE_NS, stalled;
 
 	if (is_first || moved) /* this thread may have been suspended */
 		p->begun_ns = now_ns;
 
 	p->moves += moved;
-	p->stalls = g->stalled && !moved ? p->stalls + 1 : 0;
+	stalled = is_stalled(t, g, moved, now_ns);
 	if (p->moves >= MOVES_MIN || g->occupied > 0) {
 		if (!may_have_new_queue(t)) {
 			disprove_hold(t);
@@ -198,7 +220,7 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 		return false;
 	}
 	p->seen |= !moved && g->stalled;
-	if (is_idle || p->stalls >= STALLS_MIN || now_ns >= p->begun_ns + HOLD_LOOK_NS)
+	if (is_idle || stalled || now_ns >= p->begun_ns + HOLD_LOOK_NS)
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
 }
