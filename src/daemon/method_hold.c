@@ -90,6 +90,18 @@ static bool is_held_elsewhere(const struct gp_control *c, const struct gp_proc *
 	return false;
 }
 
+/* A user's hold has ended, and the policy holds a task of the process. */
+static bool is_held_by_policy(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
+		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
+
+		if (t && t->held && t->held_by == GP_HELD_BY_POLICY)
+			return true;
+	}
+	return false;
+}
+
 /* The process of which a user's hold keeps the gang of `proc` held; NULL: none is known. */
 static const struct gp_proc *find_held_member(const struct gp_control *c,
 					      const struct gp_proc *proc)
@@ -135,6 +147,8 @@ static void finish(struct gp_gather *g)
 		gp_json_add(result, "lease", json_object_new_uint64(g->lease));
 	if (is_held_elsewhere(g->control, proc))
 		gp_json_add(result, "held_by_other", json_object_new_boolean(true));
+	if (is_held_by_policy(g->control, proc))
+		gp_json_add(result, "held_by_policy", json_object_new_boolean(true));
 	if (proc && g->ends.number)
 		note_lapses(g->control, proc, &g->ends);
 	lapses_to_json(result, &g->ends.own);

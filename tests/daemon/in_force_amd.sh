@@ -68,6 +68,17 @@ is_running "$second" || fail 'unmanaged, and held'
 sets "$second" be 'set --class be'
 [[ $out == *'; in force on 1 device' ]] || fail "be: $out" "$(<"$work/daemon")"
 is_held "$second" || fail 'it says in force, and the process is not held'
+
+# A user's hold ends, and the policy holds the process all the time: it is not said to be released.
+expect 0 '' 'suspend' "$GPREEMPT" suspend "$second" --for 100ms
+[[ $out == *"$second (kfd-load) stays held by the policy of gpreemptd; this one held it for "* && $out != *released* ]] ||
+	fail "the end of a hold under the policy's hold: $out"
+expect 0 '' 'suspend --json' "$GPREEMPT" suspend "$second" --for 100ms --json
+jq -es 'map([.event, .by_policy]) == [["held", null], ["kept", true]]' "$work/out" >/dev/null || fail "JSON: $out"
+expect 0 '' 'suspend' "$GPREEMPT" suspend "$second"
+expect 0 '' 'resume' "$GPREEMPT" resume "$second"
+[[ $out == "$second (kfd-load) is not held by a user any more; the policy of gpreemptd holds it" ]] || fail "resume: $out"
+is_held "$second" || fail 'the policy does not hold it: this tests nothing'
 end_job TERM "$daemon" || fail "the daemon: exit $?"
 ends_right "$first"
 ends_right "$second"

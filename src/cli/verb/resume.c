@@ -108,7 +108,10 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 {
 	struct gp_eviction evicted = gp_field_eviction(answer);
 
-	if (!owner)
+	if (gp_field_true(answer, "held_by_policy"))
+		printf("%d (%s) is not held by a user any more; the policy of gpreemptd holds it",
+		       pid, name);
+	else if (!owner)
 		printf("released %d (%s)", pid, name);
 	else if (owner->state == GP_OWNER_ENDED)
 		printf("released %d (%s); process %d held it and ended without releasing it", pid,
@@ -154,6 +157,8 @@ static void note_released(struct outcome *o, pid_t pid, const struct owner *owne
 	gp_field_put(process, "pid", (uint64_t)pid);
 	gp_field_put_text(process, "name", name);
 	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
+	if (gp_field_true(answer, "held_by_policy"))
+		gp_field_put_bool(process, "held_by_policy", true);
 	gp_evidence_to_json(process, gp_field_evidence(answer));
 	gp_field_put_eviction(process, &evicted);
 }

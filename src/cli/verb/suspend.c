@@ -71,7 +71,7 @@ enum event_kind {
 	AGAIN,   /* the task is held again. ns of this and the next: held for */
 	ENDED,   /* the process has ended */
 	RESUMED, /* another process released the task, or the daemon's hold ended otherwise */
-	KEPT,    /* the task stays held by another command */
+	KEPT,    /* the task stays held by another command or by the policy */
 	RELEASED,
 };
 
@@ -85,6 +85,7 @@ struct event {
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
 	enum gp_evidence evidence;  /* BEGAN, RELEASED */
+	bool by_policy;             /* KEPT */
 	bool worked;                /* although the driver said that it was held */
 };
 
@@ -103,6 +104,8 @@ static void print_event_json(const struct event *e)
 	gp_field_put_known(o, "again", e->again);
 	if (e->kind == RELEASED)
 		gp_field_put_eviction(o, &e->evicted);
+	if (e->by_policy)
+		gp_field_put_bool(o, "by_policy", true);
 	if (e->worked)
 		gp_field_put_bool(o, "worked", true);
 	if (e->kind == BEGAN || e->kind == RELEASED)
@@ -155,7 +158,8 @@ static void print_event_text(const struct event *e)
 			       task, time.text);
 		break;
 	case KEPT:
-		printf("%s stays held by another command", task);
+		printf("%s stays held by %s", task,
+		       e->by_policy ? "the policy of gpreemptd" : "another command");
 		if (!e->worked)
 			printf("; this one held it for %s", time.text);
 		break;
@@ -324,6 +328,7 @@ static void print_daemon_event(const struct held *h, unsigned i, enum event_kind
 				    .device = -1,
 				    .ns = ns,
 				    .again = (unsigned)gp_field_number_or(answer, "again", 0),
+				    .by_policy = gp_field_true(answer, "held_by_policy"),
 				    .worked = gp_field_true(answer, "worked"),
 				    .evicted = gp_field_eviction(answer),
 				    .evidence = gp_field_evidence(answer)};
@@ -373,7 +378,8 @@ static int fail_worked(pid_t pid, struct gp_error *err)
 
 static bool is_held(struct json_object *answer)
 {
-	return gp_field_true(answer, "held") || gp_field_true(answer, "held_by_other");
+	return gp_field_true(answer, "held") || gp_field_true(answer, "held_by_other") ||
+	       gp_field_true(answer, "held_by_policy");
 }
 
 /* The end of a lease, or of all holds of the process. */
