@@ -93,12 +93,12 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	t->in_part = o->in_part;
 }
 
-/* The state changed without a request. If the back end reports a failure, the hold did not last.
- * Otherwise another process changed the state. */
+/* The state changed without a request that is under way. If the back end reports a failure, the
+ * hold did not last. Otherwise another process changed the state. */
 static void note_change(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
 			uint64_t now_ns)
 {
-	if (t->hold.in_flight || !t->touched)
+	if (!t->touched)
 		return;
 	if (!t->undone_told)
 		gp_note_lapse(e, t, false);
@@ -128,7 +128,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		t->unsure = true;
 		t->untold |= was;
 		return;
-	} else if (known && !o->unsure && o->held != t->held) {
+	} else if (known && !o->unsure && o->held != t->held && !t->hold.in_flight) {
 		note_change(e, t, o, now_ns);
 		t->held = o->held;
 		t->effect_due = t->untold = false;
