@@ -38,6 +38,20 @@ for loss in 'truncate -s 0' 'rm -f'; do
 	[[ $(slices) == "$own" ]] || fail "$loss: slices $(slices) instead of $own"
 done
 
+# No new file can be made: its folder is a file now.
+mkdir "$work/folder"
+GPREEMPT_UNDO=$work/folder/undo in_background scheduled "$GPREEMPT" schedule --be "$one" --be "$two" --policy rr:quantum=30000 --for 5s
+until_true said scheduled '^ready' || fail "no folder: no schedule: $(<"$work/scheduled")"
+until rm -r "$work/folder" && touch "$work/folder" && [[ -f $work/folder ]]; do :; done
+wait "$JOB"
+code=$?
+[[ $code == 1 ]] || fail "no folder: schedule ends with $code: $(<"$work/scheduled")"
+said scheduled 'the undo file was lost, .*; so it ends early: ' || fail "no folder: $(<"$work/scheduled")"
+for pid in $one $two; do
+	is_running "$pid" || fail "no folder: $pid stays held"
+done
+[[ $(slices) == "$own" ]] || fail "no folder: slices $(slices) instead of $own"
+
 # bench_without LOSS ARGS...: bench releases the process and ends, as suspend does.
 bench_without() {
 	local loss=$1

@@ -70,8 +70,11 @@ struct scheduled {
 	bool failed;     /* actions failed and none took effect */
 	struct json_object *counters; /* of the end; NULL: not to be reported */
 	unsigned held;                /* tasks that are held at the end of the thread */
-	atomic_int over;              /* 0: runs; 1: another process released a task; -errno */
+	atomic_int over;              /* enum over, or -errno */
 };
+
+/* Why a device thread ended by itself. */
+enum over { RUNS, RESUMED, NO_UNDO_FILE };
 
 struct json_object;
 
@@ -138,21 +141,30 @@ static uint64_t undone_ns(void *arg, int slot)
 }
 
 /* If the undo file was removed, replaced or truncated, uses the new one. The new value of epoch()
- * makes the engine write its records again. */
-static void follow_undo_file(struct scheduled *s, uint64_t now_ns)
+ * makes the engine write its records again. False: no new one can be made. */
+static bool follow_undo_file(struct scheduled *s, uint64_t now_ns)
 {
 	struct gp_undo_file *file;
+	struct gp_error err = {0};
 
 	if (now_ns < s->undo_check_ns)
-		return;
+		return true;
 	s->undo_check_ns = now_ns + UNDO_CHECK_NS;
-	if (gp_undo_is_current(s->undo) || gp_undo_open(&file, true, NULL))
-		return;
+	if (gp_undo_is_current(s->undo))
+		return true;
+	if (gp_undo_open(&file, true, &err)) {
+		fprintf(stderr,
+			"gpreempt: the undo file was lost, so that nothing would release the "
+			"processes if this command were killed; so it ends early: %s\n",
+			err.text);
+		return false;
+	}
 	gp_undo_close(s->undo);
 	s->undo = file;
 	s->undo_files++;
 	s->nslots = 0;
 	s->epoch = gp_undo_epoch(file);
+	return true;
 }
 
 /* Whether every named task is as the plan wants it. */
@@ -218,12 +230,13 @@ static int after_tick(void *arg, uint64_t now_ns)
 {
 	struct scheduled *s = arg;
 
-	follow_undo_file(s, now_ns);
+	if (!follow_undo_file(s, now_ns))
+		return NO_UNDO_FILE;
 	/* The keeper releases the tasks if this thread or the back end hangs or is frozen. */
 	for (unsigned i = 0; i < s->nslots; i++)
 		gp_hold_heartbeat(s->undo, s->slot[i], s->gpu, now_ns);
 	if (is_resumed(s))
-		return 1;
+		return RESUMED;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)
 		complain(s);
 	if (!s->warned && gp_gpu_commands(s->gpu)->why && gp_engine_policy(s->engine)->watches)
@@ -549,13 +562,13 @@ static bool any_left(void)
 	return false;
 }
 
-/* The reason why a device thread ended by itself; 0 = all run. */
+/* The reason why a device thread ended by itself: enum over, or -errno. */
 static int is_over(const struct scheduled *list)
 {
 	for (const struct scheduled *s = list; s->gpu; s++)
 		if (s->over)
 			return s->over;
-	return 0;
+	return RUNS;
 }
 
 /* Waits for a signal, the end of the time, or the end of all named processes. 0 or -errno. */
@@ -633,7 +646,7 @@ static int end_all(struct scheduled *list, int started, bool with_stats, struct 
 		r = r ? r : code;
 		gp_undo_close(list[i].undo);
 	}
-	if (is_over(list) == 1)
+	if (is_over(list) == RESUMED)
 		fprintf(stderr,
 			"gpreempt: another process released a task, or asked for its release "
 			"(gpreempt resume), so this schedule has ended%s\n",
@@ -706,7 +719,7 @@ static int run(struct gp_error *err)
 	if (r)
 		return r;
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
-		if (list[i].failed)
+		if (list[i].failed || list[i].over == NO_UNDO_FILE)
 			return GP_EXIT_FAILED; /* the reason was printed when it happened */
 	return GP_EXIT_DONE;
 }
