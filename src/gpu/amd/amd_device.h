@@ -364,6 +364,9 @@ const char *gp_amd_debugfs(void);
 
 /* standstill.c */
 
+/* GP_EVIDENCE_ENOUGH if a queue of the process takes packets. */
+enum gp_evidence gp_amd_evidence(pid_t pid);
+
 /* Whether packets wait in the queues of a process, and none of them is taken for some 100 ms. 1:
  * yes; 0: it works, or no packet waits; -errno: not known, for example because debugfs, which has
  * the addresses of the pointers, cannot be read. May block for a second. */
