@@ -80,6 +80,7 @@ struct gp_amd_proof {
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
+	unsigned looks;       /* readings since the first one, or since a pointer moved */
 	unsigned stalls;      /* consecutive readings: packets waited in each queue, no waves ran */
 	uint64_t stalled_ns;  /* the first of them */
 	bool in_part;         /* of a release: progress was seen, but not of all queues */
