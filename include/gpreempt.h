@@ -153,6 +153,20 @@ GPREEMPT_API int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreem
 GPREEMPT_API int gpreempt_resume_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
 					unsigned n);
 
+/* What shows that the holds and releases of a handle have taken effect. */
+enum gpreempt_evidence {
+	GPREEMPT_SEEN,      /* by the driver's state, and by the work where that can be seen */
+	GPREEMPT_BY_DRIVER, /* the driver says so; no work was seen to stand still, or to go on */
+	GPREEMPT_ACCEPTED,  /* the driver accepted the call and does not tell the state */
+};
+
+/*
+ * Returns the weakest evidence (enum gpreempt_evidence) for the last hold or release of all queues
+ * that this handle has held. Work that is seen later changes it. -ENOENT: the handle has held none.
+ * -EREMOTEIO: work shows the contrary, or it is not known what is held.
+ */
+GPREEMPT_API int gpreempt_evidence(struct gpreempt *g);
+
 /* ---- the caller's own queues ------------------------------------------------------------------
  */
 

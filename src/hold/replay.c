@@ -56,6 +56,13 @@ int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
 }
 
+static enum gp_evidence find_evidence(const struct gp_undo_entry *entry)
+{
+	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
+
+	return ops ? gp_backend_evidence(ops, entry->undo.pid) : GP_EVIDENCE_ENOUGH;
+}
+
 struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
 {
 	struct gp_undo_entry e = *entry;
@@ -69,18 +76,21 @@ struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
 struct result {
 	int code;
 	struct gp_error err;
+	enum gp_evidence evidence;
 };
 
-static void undo_in_child(const struct gp_undo_entry *entry, int out)
+static void undo_in_child(const struct gp_undo_entry *entry, bool look, int out)
 {
 	struct result result = {0};
 
 	result.code = undo(entry, &result.err);
+	if (!result.code && look)
+		result.evidence = find_evidence(entry);
 	_exit(write(out, &result, sizeof result) != sizeof result);
 }
 
 int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
-			  struct gp_error *err)
+			  enum gp_evidence *evidence, struct gp_error *err)
 {
 	struct result result = {.code = -EIO};
 	struct pollfd done;
@@ -91,7 +101,7 @@ int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
 		return gp_fail(err, -errno, "cannot create a pipe: %s", gp_error_name(-errno));
 	child = fork();
 	if (!child)
-		undo_in_child(entry, ends[1]);
+		undo_in_child(entry, evidence != NULL, ends[1]);
 	close(ends[1]);
 	done = (struct pollfd){.fd = ends[0], .events = POLLIN};
 	if (child > 0 && poll(&done, 1, (int)(limit_ns / GP_NS_PER_MS)) <= 0) {
@@ -109,6 +119,8 @@ int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
 				      gp_error_name(-errno));
 	}
 	close(ends[0]);
+	if (evidence)
+		*evidence = result.evidence;
 	return result.code ? gp_fail(err, result.code, "%s", result.err.text) : 0;
 }
 

@@ -29,10 +29,11 @@ int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err);
 /*
  * The same in a child process, because a driver call can hang. -ESRCH: the process has ended.
  * -ENOTSUP: this build does not have the back end. -ETIMEDOUT: it hung for `limit_ns`; the child
- * was killed and may remain until the driver answers. For single-threaded programs.
+ * was killed and may remain until the driver answers. For single-threaded programs. `evidence`, if
+ * not NULL: what shows that the process runs after an undo that succeeded.
  */
 int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
-			  struct gp_error *err);
+			  enum gp_evidence *evidence, struct gp_error *err);
 
 /* A copy of the record whose undo takes the task from its owner, which lives and does not release
  * it. */

@@ -154,6 +154,30 @@ int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
 	return r;
 }
 
+_Static_assert((int)GP_EVIDENCE_ENOUGH == GPREEMPT_SEEN &&
+		       (int)GP_EVIDENCE_DRIVER == GPREEMPT_BY_DRIVER &&
+		       (int)GP_EVIDENCE_NONE == GPREEMPT_ACCEPTED,
+	       "the public names of enum gp_evidence");
+
+int gp_lib_evidence(struct gpreempt *g)
+{
+	int weakest = GPREEMPT_SEEN;
+
+	for (unsigned i = 0; i < g->nattachments; i++) {
+		struct gp_hold *h = &g->attachment[i].hold;
+		struct gp_holds one = {
+			.devices = &g->machine->devices, .undo = g->undo, .n = 1, .hold = h};
+
+		gp_holds_refresh(&one);
+		if (h->status || h->last.unsure)
+			return gp_fail(&g->err, -EREMOTEIO,
+				       "it is not known whether process %d is held", g->pid);
+		if ((int)h->last.evidence > weakest)
+			weakest = (int)h->last.evidence;
+	}
+	return g->nattachments ? weakest : -ENOENT;
+}
+
 bool gp_lib_drop_gone(struct gpreempt *g)
 {
 	bool any = false;

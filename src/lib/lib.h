@@ -119,6 +119,9 @@ int gp_lib_attach(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
 		  struct gp_error *err);
 
+/* The weakest evidence of all attached tasks, as enum gpreempt_evidence; or -errno. */
+int gp_lib_evidence(struct gpreempt *g);
+
 /* Detaches tasks that have ended or were released by another process. Returns whether there were
  * any. */
 bool gp_lib_drop_gone(struct gpreempt *g);

@@ -280,3 +280,13 @@ int gpreempt_resume_queues(struct gpreempt *g, const struct gpreempt_queue *queu
 		r = !queue != !n ? -EINVAL : resume_queues(g, queue, n);
 	return gp_lib_leave(&call, r);
 }
+
+int gpreempt_evidence(struct gpreempt *g)
+{
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
+
+	if (!r)
+		r = gp_lib_evidence(g);
+	return gp_lib_leave(&call, r);
+}

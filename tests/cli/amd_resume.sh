@@ -54,6 +54,32 @@ end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
 said refused 'was released by another process' || fail "the holder said: $(<"$work/refused")"
 [[ $(records) == 0 ]] || fail 'the holder that goes on does not drop its record'
 
+# A program without work shows nothing: that only the driver confirms the release is said, whether
+# the driver tells the truth or not. With work there is more to see.
+start_kfd_load --idle
+for pid in "$LOAD" "$load"; do
+	suspend_in_background asleep "$pid"
+	kill -STOP "$JOB"
+	try "$GPREEMPT" resume "$pid"
+	exits 0 '' 'resume beside a stopped holder'
+	[[ $pid == "$load" || $out == *'(only the driver confirms it, no work was seen since)' ]] ||
+		fail "resume of a program without work: $out"
+	[[ $pid == "$LOAD" || $out != *'only the driver'* ]] || fail "resume of a program that works: $out"
+	end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
+done
+suspend_in_background asleep "$LOAD"
+kill -STOP "$JOB"
+kfd_emu 'ignore disable 0 1000'
+kfd_emu 'errno get_queue_snapshot 22 1000'
+expect 0 '' 'resume of an idle program and a driver that lies' "$GPREEMPT" resume "$LOAD" --json
+kfd_emu clear_faults
+holds '.released[0].confirmed_by == "driver"' 'resume of an idle program and a driver that lies'
+[[ $(records) == 1 ]] || fail 'the record of a holder that lives is gone'
+kill_job "$JOB"
+expect 0 '' 'resume --all after it' "$GPREEMPT" resume --all
+is_running "$LOAD" || fail 'an idle program stays held'
+stop_kfd_load "$LOAD"
+
 # A holder with another undo file (of another user): "nothing was held" would be false. Before Linux
 # 6.12.103 the holder traces the process, and no other process can look.
 not_known="gpreempt: it is not known whether process $load is held"

@@ -55,6 +55,24 @@ LIB_TEST(closing_releases)
 	}
 }
 
+/* A program without work shows nothing; one that works shows that the driver lies. */
+LIB_TEST_ON(the_evidence_for_a_hold_is_told, amd)
+{
+	struct lw_load *load = lw_load(w, "2"),
+		       *idle = lw_load_with(w, "--queues", "2", "--idle", NULL);
+	struct gpreempt *g = lw_open(load->pid), *other = lw_open(idle->pid);
+
+	assert_int_equal(gpreempt_evidence(g), -ENOENT);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	assert_int_equal(gpreempt_evidence(g), GPREEMPT_SEEN);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+	TEST_WAIT(gpreempt_evidence(g) == GPREEMPT_SEEN);
+	assert_int_equal(kfd_emu_control(&w->amd, "ignore suspend_queues 2 1000"), 0);
+	LW_CALL(other, gpreempt_suspend_queues(other, NULL, 0), 2);
+	assert_int_equal(gpreempt_evidence(other), GPREEMPT_BY_DRIVER);
+	assert_int_equal(kfd_emu_control(&w->amd, "clear_faults"), 0);
+}
+
 /* Every way to release fails: no queue is reported as one that runs for certain. The caller has to
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)

@@ -76,6 +76,7 @@ struct owner {
 	pid_t pid;
 	char name[32];
 	enum gp_owner_state state; /* GP_OWNER_RUNS: it released the process */
+	enum gp_evidence evidence; /* of a release by this program */
 };
 
 static bool is_done(const struct outcome *o, pid_t pid)
@@ -101,6 +102,11 @@ static void note_done(struct outcome *o, pid_t pid)
 		o->done = p;
 	}
 	o->done[o->n++] = pid;
+}
+
+static enum gp_evidence find_evidence(const struct owner *owner, struct json_object *answer)
+{
+	return owner && owner->evidence ? owner->evidence : gp_field_evidence(answer);
 }
 
 static void print_released(const struct outcome *o, pid_t pid, const char *name,
@@ -132,7 +138,7 @@ static void print_released(const struct outcome *o, pid_t pid, const char *name,
 		printf("released %d (%s), which %d (%s) held", pid, name, owner->pid, owner->name);
 	gp_print_eviction(&evicted);
 	if (!evicted.ns) /* which is why there is no work */
-		gp_print_evidence(gp_field_evidence(answer), false);
+		gp_print_evidence(find_evidence(owner, answer), false);
 	putchar('\n');
 }
 
@@ -159,7 +165,7 @@ static void note_released(struct outcome *o, pid_t pid, const struct owner *owne
 	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
 	if (gp_field_true(answer, "held_by_policy"))
 		gp_field_put_bool(process, "held_by_policy", true);
-	gp_evidence_to_json(process, gp_field_evidence(answer));
+	gp_evidence_to_json(process, find_evidence(owner, answer));
 	gp_field_put_eviction(process, &evicted);
 }
 
@@ -478,14 +484,15 @@ static void report_foreign(struct outcome *o)
 			report_known(o, env.targets.pid[i]);
 }
 
-/* Undoes a record. 0, -ESRCH: the process has ended, or -errno with a sentence. */
-static int undo(const struct gp_undo_entry *e, struct gp_error *err)
+/* Undoes a record. `evidence` may be NULL. 0, -ESRCH: the process has ended, or -errno with a
+ * sentence. */
+static int undo(const struct gp_undo_entry *e, enum gp_evidence *evidence, struct gp_error *err)
 {
 	bool unknown = !gp_backend_find(e->backend);
 	int r;
 
 	fflush(stdout); /* or the child process could print the buffer again */
-	r = gp_record_undo_within(e, UNDO_NS, err);
+	r = gp_record_undo_within(e, UNDO_NS, evidence, err);
 
 	if (unknown && !gp_record_process_lives(e))
 		return -ESRCH;
@@ -508,7 +515,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 {
 	struct owner ended = name_owner(e->owner, GP_OWNER_ENDED);
 	struct gp_error err = {0};
-	int r = undo(e, &err);
+	int r = undo(e, NULL, &err);
 
 	o->undid = true;
 	if (r && r != -ESRCH) {
@@ -569,7 +576,7 @@ static void take(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 	uint64_t began_ns = gp_monotonic_ns();
 	pid_t pid = e.undo.pid;
 	char name[32];
-	int r = undo(&e, &err);
+	int r = undo(&e, &a->owner.evidence, &err);
 
 	if (!r)
 		gp_undo_note_undone(file, a->slot, began_ns);

@@ -385,6 +385,7 @@ static const struct gp_gpu_command_ops commands = {
 	.hold_self = gp_amd_hold_self,
 	.release_self = gp_amd_release_self,
 	.undo = gp_amd_undo,
+	.evidence = gp_amd_evidence,
 	.release_process = gp_amd_release_process,
 	.make_visible = make_visible,
 	.doctor = gp_amd_doctor,

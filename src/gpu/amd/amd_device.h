@@ -80,6 +80,7 @@ struct gp_amd_proof {
 	unsigned ends;        /* sessions ended for this release without an effect that was seen */
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
+	unsigned looks;       /* readings since the first one, or since a pointer moved */
 	unsigned stalls;      /* consecutive readings: packets waited in each queue, no waves ran */
 	uint64_t stalled_ns;  /* the first of them */
 	bool in_part;         /* of a release: progress was seen, but not of all queues */
@@ -363,6 +364,9 @@ bool gp_amd_has_mqds(void); /* whether the file looks readable */
 const char *gp_amd_debugfs(void);
 
 /* standstill.c */
+
+/* GP_EVIDENCE_ENOUGH if a queue of the process takes packets. */
+enum gp_evidence gp_amd_evidence(pid_t pid);
 
 /* Whether packets wait in the queues of a process, and none of them is taken for some 100 ms. 1:
  * yes; 0: it works, or no packet waits; -errno: not known, for example because debugfs, which has

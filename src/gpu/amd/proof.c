@@ -50,7 +50,8 @@
 #include "gpu/amd/memory_reader.h"
 
 #define HOLD_LOOK_NS    (20 * GP_NS_PER_MS)
-#define MOVES_MIN       2 /* one move may be a queue that was just destroyed */
+#define LOOKS_MIN       10 /* in HOLD_LOOK_NS: a busy machine may delay the readings */
+#define MOVES_MIN       2  /* one move may be a queue that was just destroyed */
 #define STALLS_MIN      3
 #define STALL_NS        (1 * GP_NS_PER_MS)
 #define IDLE_NS         (50 * GP_NS_PER_MS) /* a task without work for this long gives no evidence */
@@ -205,7 +206,8 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 	struct gp_amd_proof *p = &t->proof;
 	bool is_idle = !g->pending && now_ns >= t->worked_ns + IDLE_NS, stalled;
 
-	if (is_first || moved) /* this thread may have been suspended */
+	p->looks = is_first || moved ? 0 : p->looks + 1;
+	if (!p->looks) /* this thread may have been suspended */
 		p->begun_ns = now_ns;
 
 	p->moves += moved;
@@ -220,7 +222,7 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 		return false;
 	}
 	p->seen |= !moved && g->stalled;
-	if (is_idle || stalled || now_ns >= p->begun_ns + HOLD_LOOK_NS)
+	if (is_idle || stalled || (p->looks >= LOOKS_MIN && now_ns >= p->begun_ns + HOLD_LOOK_NS))
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
 }

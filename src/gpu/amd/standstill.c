@@ -69,7 +69,7 @@ static unsigned count_still(struct gp_amd_reading *first, const struct gp_amd_re
 }
 
 static int look(struct gp_amd_readers *readers, struct gp_amd_reading *first,
-		struct gp_amd_reading *now)
+		struct gp_amd_reading *now, bool *worked)
 {
 	bool any_moved = false;
 	int r = read_once(readers, first, first);
@@ -77,13 +77,16 @@ static int look(struct gp_amd_readers *readers, struct gp_amd_reading *first,
 	for (unsigned i = 0; !r && i < LOOKS * (any_moved ? PART_FACTOR : 1); i++) {
 		usleep(LOOK_US);
 		r = read_once(readers, first, now);
-		if (!r && !count_still(first, now, &any_moved))
+		if (!r && !count_still(first, now, &any_moved)) {
+			*worked = any_moved;
 			return 0;
+		}
 	}
 	return r ? r : 1;
 }
 
-int gp_amd_stands_still(pid_t pid)
+/* As gp_amd_stands_still(). *worked: no packet waits in vain, and a queue has taken packets. */
+static int look_at_process(pid_t pid, bool *worked)
 {
 	uint64_t start_time = gp_process_start_time(pid);
 	struct gp_amd_reading *reading = calloc(2, sizeof *reading);
@@ -96,9 +99,22 @@ int gp_amd_stands_still(pid_t pid)
 		reading[0].uid = (uid_t)-1;
 		reading[0].n = (unsigned)r;
 		gp_amd_readers_init(&readers);
-		r = look(&readers, &reading[0], &reading[1]);
+		r = look(&readers, &reading[0], &reading[1], worked);
 		gp_amd_readers_end(&readers);
 	}
 	free(reading);
 	return gp_process_gone(pid, start_time) ? 0 : r;
+}
+
+int gp_amd_stands_still(pid_t pid)
+{
+	return look_at_process(pid, &(bool){false});
+}
+
+enum gp_evidence gp_amd_evidence(pid_t pid)
+{
+	bool worked = false;
+
+	look_at_process(pid, &worked);
+	return worked ? GP_EVIDENCE_ENOUGH : GP_EVIDENCE_DRIVER;
 }
