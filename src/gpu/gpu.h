@@ -312,6 +312,11 @@ struct gp_gpu_command_ops {
 	 * Returns the number of queues that it reached, or -errno. */
 	int (*release_process)(pid_t pid, bool *released, struct gp_error *err);
 
+	/* Sets works[i] if process pid[i] is seen to work. Returns when all were, or after
+	 * limit_ns. A back end has this function if `undo` and `release_process` rest on the
+	 * driver's answers alone: only work shows that a release took effect which they report. */
+	void (*see_work)(const pid_t *pid, bool *works, unsigned n, uint64_t limit_ns);
+
 	/* Sets the environment variables that make the vendor's runtime use only one device, in
 	 * programs that this process starts. `index` counts the devices of the back end; `name` and
 	 * `bus` are those of gp_gpu_info, `bus` may be NULL. */
