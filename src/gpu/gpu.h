@@ -307,14 +307,15 @@ struct gp_gpu_command_ops {
 	 * driver confirms it, but the process was not seen to work since. */
 	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
 
-	/* What shows that a process runs after an undo by another process than the holder. Looks
-	 * for its work for some 10 ms. Back ends without this function do not know. */
-	enum gp_evidence (*evidence)(pid_t pid);
-
 	/* Releases every queue of a process, with or without an undo record of any owner. Sets
 	 * `released`, which may be NULL, if only the release has shown that the process was held.
 	 * Returns the number of queues that it reached, or -errno. */
 	int (*release_process)(pid_t pid, bool *released, struct gp_error *err);
+
+	/* Sets works[i] if process pid[i] is seen to work. Returns when all were, or after
+	 * limit_ns. A back end has this function if `undo` and `release_process` rest on the
+	 * driver's answers alone: only work shows that a release took effect which they report. */
+	void (*see_work)(const pid_t *pid, bool *works, unsigned n, uint64_t limit_ns);
 
 	/* Sets the environment variables that make the vendor's runtime use only one device, in
 	 * programs that this process starts. `index` counts the devices of the back end; `name` and
@@ -397,9 +398,6 @@ static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_g
 #define gp_gpu_release_self(g, ...) GP_CALL(gp_gpu_commands(g), release_self, g, __VA_ARGS__)
 
 #define gp_backend_undo(ops, ...)   GP_CALL(gp_backend_commands(ops), undo, __VA_ARGS__)
-#define gp_backend_evidence(ops, pid)                                                 \
-	(gp_backend_commands(ops)->evidence ? gp_backend_commands(ops)->evidence(pid) \
-					    : GP_EVIDENCE_ENOUGH)
 #define gp_backend_release_process(ops, ...) \
 	GP_CALL(gp_backend_commands(ops), release_process, __VA_ARGS__)
 #define gp_backend_make_visible(ops, ...) \

@@ -56,11 +56,15 @@ int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
 }
 
-static enum gp_evidence find_evidence(const struct gp_undo_entry *entry)
+enum gp_evidence gp_record_look(const struct gp_undo_entry *entry, uint64_t limit_ns)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
+	bool works = false;
 
-	return ops ? gp_backend_evidence(ops, entry->undo.pid) : GP_EVIDENCE_ENOUGH;
+	if (!ops || !gp_backend_commands(ops)->see_work || !gp_record_process_lives(entry))
+		return GP_EVIDENCE_ENOUGH;
+	gp_backend_commands(ops)->see_work(&entry->undo.pid, &works, 1, limit_ns);
+	return works ? GP_EVIDENCE_ENOUGH : GP_EVIDENCE_DRIVER;
 }
 
 struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
@@ -72,56 +76,97 @@ struct gp_undo_entry gp_record_to_take(const struct gp_undo_entry *entry)
 	return e;
 }
 
-/* The result of an undo in a child process. */
-struct result {
-	int code;
-	struct gp_error err;
-	enum gp_evidence evidence;
-};
-
-static void undo_in_child(const struct gp_undo_entry *entry, bool look, int out)
+/* Does `work` in a child process, because a driver call can hang. The child writes `size` bytes, at
+ * most PIPE_BUF. 0, -ETIMEDOUT: it hung and was killed, or another -errno. */
+static int do_in_child(void (*work)(void *arg, int out), void *arg, void *result, size_t size,
+		       uint64_t limit_ns)
 {
-	struct result result = {0};
-
-	result.code = undo(entry, &result.err);
-	if (!result.code && look)
-		result.evidence = find_evidence(entry);
-	_exit(write(out, &result, sizeof result) != sizeof result);
-}
-
-int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
-			  enum gp_evidence *evidence, struct gp_error *err)
-{
-	struct result result = {.code = -EIO};
 	struct pollfd done;
-	int ends[2];
+	int ends[2], r = 0;
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC))
-		return gp_fail(err, -errno, "cannot create a pipe: %s", gp_error_name(-errno));
+		return -errno;
 	child = fork();
-	if (!child)
-		undo_in_child(entry, evidence != NULL, ends[1]);
+	if (!child) {
+		work(arg, ends[1]);
+		_exit(0);
+	}
+	r = child < 0 ? -errno : 0;
 	close(ends[1]);
 	done = (struct pollfd){.fd = ends[0], .events = POLLIN};
-	if (child > 0 && poll(&done, 1, (int)(limit_ns / GP_NS_PER_MS)) <= 0) {
-		result.code =
-			gp_fail(&result.err, -ETIMEDOUT, "the driver has not answered for %u s",
-				(unsigned)(limit_ns / GP_NS_PER_S));
+	if (!r && poll(&done, 1, (int)(limit_ns / GP_NS_PER_MS)) <= 0) {
+		r = -ETIMEDOUT;
 		kill(child, SIGKILL);
 		waitpid(child, NULL, WNOHANG); /* it may hang in the driver */
-	} else if (child > 0) {
-		if (read(ends[0], &result, sizeof result) != sizeof result)
-			gp_fail(&result.err, -EIO, "the process that undoes it has crashed");
+	} else if (!r) {
+		r = read(ends[0], result, size) == (ssize_t)size ? 0 : -EIO;
 		waitpid(child, NULL, 0);
-	} else {
-		result.code = gp_fail(&result.err, -errno, "cannot start a process: %s",
-				      gp_error_name(-errno));
 	}
 	close(ends[0]);
-	if (evidence)
-		*evidence = result.evidence;
-	return result.code ? gp_fail(err, result.code, "%s", result.err.text) : 0;
+	return r;
+}
+
+/* An undo in a child process, and its result. */
+struct child_undo {
+	const struct gp_undo_entry *entry;
+	int code;
+	struct gp_error err;
+};
+
+static void undo_in_child(void *arg, int out)
+{
+	struct child_undo *u = arg;
+
+	u->code = undo(u->entry, &u->err);
+	_exit(write(out, u, sizeof *u) != sizeof *u);
+}
+
+int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
+			  struct gp_error *err)
+{
+	struct child_undo u = {.entry = entry};
+	int r = do_in_child(undo_in_child, &u, &u, sizeof u, limit_ns);
+
+	if (r == -ETIMEDOUT)
+		return gp_fail(err, r, "the driver has not answered for %u s",
+			       (unsigned)(limit_ns / GP_NS_PER_S));
+	if (r == -EIO)
+		return gp_fail(err, r, "the process that undoes it has crashed");
+	if (r)
+		return gp_fail(err, r, "cannot start a process: %s", gp_error_name(r));
+	return u.code ? gp_fail(err, u.code, "%s", u.err.text) : 0;
+}
+
+/* A look for work in a child process. */
+struct child_look {
+	const struct gp_gpu_ops *ops;
+	const pid_t *pid;
+	unsigned n;
+	uint64_t limit_ns;
+};
+
+static void look_in_child(void *arg, int out)
+{
+	const struct child_look *l = arg;
+	bool works[GP_SEE_WORK_MAX] = {0};
+
+	gp_backend_commands(l->ops)->see_work(l->pid, works, l->n, l->limit_ns);
+	_exit(write(out, works, sizeof works) != sizeof works);
+}
+
+void gp_see_work_within(const struct gp_gpu_ops *ops, const pid_t *pid, bool *works, unsigned n,
+			uint64_t limit_ns)
+{
+	struct child_look l = {
+		.ops = ops, .pid = pid, .n = n < GP_SEE_WORK_MAX ? n : GP_SEE_WORK_MAX};
+	bool seen[GP_SEE_WORK_MAX] = {0};
+
+	l.limit_ns = limit_ns;
+	if (!gp_backend_commands(ops)->see_work ||
+	    do_in_child(look_in_child, &l, seen, sizeof seen, limit_ns + OTHERS_NS))
+		return;
+	memcpy(works, seen, l.n * sizeof *works);
 }
 
 /* Whether another process is undoing this record. */

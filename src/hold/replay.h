@@ -3,6 +3,7 @@
 #ifndef GP_HOLD_REPLAY_H
 #define GP_HOLD_REPLAY_H
 
+#include "gpu/gpu.h"
 #include "undo/undo.h"
 
 /* Finds a record of the process, preferably one with a living owner. False: none. `file` may be
@@ -29,11 +30,21 @@ int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err);
 /*
  * The same in a child process, because a driver call can hang. -ESRCH: the process has ended.
  * -ENOTSUP: this build does not have the back end. -ETIMEDOUT: it hung for `limit_ns`; the child
- * was killed and may remain until the driver answers. For single-threaded programs. `evidence`, if
- * not NULL: what shows that the process runs after an undo that succeeded.
+ * was killed and may remain until the driver answers. For single-threaded programs.
  */
 int gp_record_undo_within(const struct gp_undo_entry *entry, uint64_t limit_ns,
-			  enum gp_evidence *evidence, struct gp_error *err);
+			  struct gp_error *err);
+
+/* After an undo that succeeded: looks for work of the process for `limit_ns` at most, if only work
+ * confirms an undo of its back end. GP_EVIDENCE_DRIVER: none was seen. May block. */
+enum gp_evidence gp_record_look(const struct gp_undo_entry *entry, uint64_t limit_ns);
+
+#define GP_SEE_WORK_MAX 1024u
+
+/* The back end's see_work of the first GP_SEE_WORK_MAX processes, in a child process. If it hangs
+ * or the back end has none, no process is seen to work. For single-threaded programs. */
+void gp_see_work_within(const struct gp_gpu_ops *ops, const pid_t *pid, bool *works, unsigned n,
+			uint64_t limit_ns);
 
 /* A copy of the record whose undo takes the task from its owner, which lives and does not release
  * it. */

@@ -16,6 +16,7 @@
 #include "base/process.h"
 #include "hold/replay.h"
 
+#define LOOK_NS      (60 * GP_NS_PER_MS)  /* for work of a process that was put back */
 #define STALL_NS     (100 * GP_NS_PER_MS) /* a slower worker gets help of another */
 #define REMIND_NS    (60 * GP_NS_PER_S)   /* before the same warning is logged again */
 #define WARNINGS_MAX 4
@@ -108,6 +109,19 @@ static void log_changes(void *arg, enum gp_log_level level, const char *line)
 		filter->sink(filter->sink_arg, level, line);
 }
 
+/* A process that is not seen to work may have nothing to do, or the driver's answers are wrong. The
+ * undo is made once more, unless an owner that lives may hold the process again. */
+static int confirm(const struct gp_undo_entry *e, struct gp_error *err)
+{
+	bool seen = gp_record_look(e, LOOK_NS) == GP_EVIDENCE_ENOUGH;
+	int code = seen || !e->claimed ? 0 : gp_record_undo(e, err);
+
+	if (!code)
+		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s%s", e->undo.pid, e->backend,
+		       seen ? "" : " confirmed_by=driver");
+	return code;
+}
+
 static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
@@ -120,13 +134,12 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 	    gp_replay_heartbeats(r->file, slot, e) != job->heartbeats)
 		return -ECANCELED;
 	code = gp_record_undo(e, &err);
+	if (!code && !e->claimed)
+		gp_undo_note_undone(r->file, slot, began_ns);
+	code = code ? code : confirm(e, &err);
 	if (code)
 		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d owner=%d errno=%d why=%s", e->undo.pid,
 		       e->owner, -code, gp_log_quote(why, sizeof why, err.text));
-	else
-		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s", e->undo.pid, e->backend);
-	if (!code && !e->claimed)
-		gp_undo_note_undone(r->file, slot, began_ns);
 	/* -ETIMEDOUT means to the keeper that the worker had to be killed. */
 	return code == -ETIMEDOUT ? -EIO : code;
 }

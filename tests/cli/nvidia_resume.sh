@@ -98,6 +98,28 @@ expect 1 "gpreempt: process $load cannot be put back: *" 'a driver that refuses 
 emu clear_faults
 expect 0 '' 'the second try' "$GPREEMPT" resume "$load"
 is_running "$load" || fail 'the second try left it held'
+
+# A driver that does nothing and confirms it: it is said that only the driver confirms it.
+emu_lies() {
+	emu 'ignore disable 1000000'
+	emu 'read_channels enabled'
+}
+suspend_in_background lied "$load"
+kill_holder "$load"
+emu_lies
+expect 0 '' 'resume with a driver that lies' "$GPREEMPT" resume "$load"
+[[ $out == *'(only the driver confirms it, no work was seen since)' ]] || fail "a release that is a lie: '$out'"
+is_held "$load" || fail 'it was released: this tests nothing'
+emu clear_faults
+expect 0 '' 'resume with an honest driver' "$GPREEMPT" resume "$load"
+[[ $out == "released $load (rm-load)" ]] || fail "work confirms it: '$out'"
+suspend_in_background lied "$load"
+kill_holder "$load"
+emu_lies
+"$BUILD/gpreempt-keeper" --once >"$work/keeper" 2>&1 || fail "keeper --once: exit $?"
+said keeper "undone pid=$load .* confirmed_by=driver" || fail "the keeper: $(<"$work/keeper")"
+emu clear_faults
+"$GPREEMPT" resume "$load" >/dev/null || fail 'resume after the keeper'
 ends_right "$load"
 ends_right "$other"
 finish

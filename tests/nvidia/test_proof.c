@@ -115,3 +115,34 @@ GPU_TEST(a_confirmed_release_without_work_is_made_once_more)
 	TEST_WAIT(!gw_look(w, a.handle).evidence);
 	assert_false(gw_look(w, a.handle).unsure);
 }
+
+/* What was seen during the hold says nothing about the work before it. */
+GPU_TEST(a_confirmed_release_is_no_fact_if_nothing_was_seen_before_the_hold)
+{
+	struct emu_load *load = gw_load(w, "--idle");
+	struct gp_action a = {.handle = gw_attach(w, load->pid)};
+
+	assert_true(asked(w, true, a.handle).held);
+	usleep(1500000); /* NVML has samples of this time */
+	assert_int_equal(asked(w, false, a.handle).failed, 0);
+	assert_int_equal(gw_look(w, a.handle).evidence, GP_EVIDENCE_DRIVER);
+	assert_true(asked(w, true, a.handle).held); /* NVML has seen it idle before this hold */
+	assert_int_equal(asked(w, false, a.handle).failed, 0);
+	assert_int_equal(gw_look(w, a.handle).evidence, GP_EVIDENCE_ENOUGH);
+}
+
+/* For commands that did not hold the process. */
+GPU_TEST(a_released_process_is_seen_to_work)
+{
+	struct emu_load *load = gw_load(w), *other = gw_load(w);
+	struct gp_action a = gw_settled_action(w, load->pid, 0);
+	pid_t pid[] = {load->pid, other->pid, getpid()};
+	bool works[3] = {0};
+
+	assert_true(asked(w, true, a.handle).held);
+	gp_nvidia_ops.command->see_work(pid, works, 3, 1500 * GP_NS_PER_MS);
+	assert_true(!works[0] && works[1] && !works[2]);
+	assert_int_equal(asked(w, false, a.handle).failed, 0);
+	gp_nvidia_ops.command->see_work(pid, works, 2, 3 * GP_NS_PER_S);
+	assert_true(works[0]);
+}

@@ -204,8 +204,8 @@ RIG_TEST(a_disproved_release_that_is_confirmed_later_is_counted_and_announced)
 }
 
 /* A keeper undid the last hold, and the engine requests it again: until then the device shows the
- * old hold, and then its end. The old hold is not taken for the new one, which is still the engine's
- * own. */
+ * old hold, and then its end. The old hold is not taken for the new one, which is still the
+ * engine's own. */
 RIG_TEST(a_hold_that_was_undone_while_it_was_requested_again_is_released)
 {
 	rig_add(r, GP_UNMANAGED);

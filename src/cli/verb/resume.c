@@ -25,9 +25,10 @@ static struct {
 	bool no_daemon;
 } env;
 
-#define OWNER_NS (3 * GP_NS_PER_S) /* for owners to release what they were asked to */
-#define UNDO_NS  (5 * GP_NS_PER_S) /* for a driver to answer */
-#define WATCH_NS (1 * GP_NS_PER_S) /* for an unknown holder to hold again */
+#define OWNER_NS (3 * GP_NS_PER_S)     /* for owners to release what they were asked to */
+#define UNDO_NS  (5 * GP_NS_PER_S)     /* for a driver to answer */
+#define WATCH_NS (1 * GP_NS_PER_S)     /* for an unknown holder to hold again */
+#define LOOK_NS  (1200 * GP_NS_PER_MS) /* for released processes to work: NVML is 1 s late */
 #define PAUSE_US 10000
 
 static const struct gp_option options[] = {
@@ -45,12 +46,31 @@ static void check(struct argp_state *state)
 		argp_error(state, "give either PIDs or --all");
 }
 
+/* The process that held another. The name is read before the release, which may end the process. */
+struct owner {
+	pid_t pid;
+	char name[32];
+	enum gp_owner_state state; /* GP_OWNER_RUNS: it released the process */
+};
+
+/* A released process, and what is said of it at the end. */
+struct released {
+	pid_t pid;
+	char name[32];
+	bool has_owner; /* the process that held it is known */
+	bool by_policy; /* the policy of the daemon holds it */
+	struct owner owner;
+	struct gp_eviction evicted;
+	enum gp_evidence evidence;
+	const struct gp_gpu_ops *ops; /* whose work is looked for; NULL: the daemon has looked */
+};
+
 /* The results so far. A process is reported once, also if it has several records. */
 struct outcome {
-	struct json_object *list; /* of released processes, with --json */
-	unsigned released;        /* processes */
-	unsigned unchanged;       /* processes that had nothing to undo */
-	unsigned stale;           /* records of processes that have ended */
+	struct released *released;
+	unsigned nreleased, released_capacity;
+	unsigned unchanged;  /* processes that had nothing to undo */
+	unsigned stale;      /* records of processes that have ended */
 	bool undid;          /* a record was replayed: another scheduler may have to act again */
 	int exit;            /* of the first failure */
 	pid_t daemon;        /* that answered: its own tasks stay as they are; 0 = none */
@@ -71,14 +91,6 @@ struct freed {
 	struct gp_task_ref ref[]; /* its tasks */
 };
 
-/* The process that held another. The name is read before the release, which may end the process. */
-struct owner {
-	pid_t pid;
-	char name[32];
-	enum gp_owner_state state; /* GP_OWNER_RUNS: it released the process */
-	enum gp_evidence evidence; /* of a release by this program */
-};
-
 static bool is_done(const struct outcome *o, pid_t pid)
 {
 	for (unsigned i = 0; i < o->n; i++)
@@ -87,86 +99,118 @@ static bool is_done(const struct outcome *o, pid_t pid)
 	return false;
 }
 
+/* Room for one more element of a list. */
+static void *grow(void *list, unsigned n, unsigned *capacity, size_t size)
+{
+	void *p = list;
+
+	if (n == *capacity) {
+		*capacity = *capacity ? 2 * *capacity : 64;
+		p = realloc(list, *capacity * size);
+	}
+	if (!p) {
+		fputs("gpreempt: no memory\n", stderr);
+		exit(GP_EXIT_FAILED);
+	}
+	return p;
+}
+
 /* Marks a process as reported. */
 static void note_done(struct outcome *o, pid_t pid)
 {
-	pid_t *p;
-
-	if (o->n == o->capacity) {
-		o->capacity = o->capacity ? 2 * o->capacity : 64;
-		p = realloc(o->done, o->capacity * sizeof *p);
-		if (!p) {
-			fputs("gpreempt: no memory\n", stderr);
-			exit(GP_EXIT_FAILED);
-		}
-		o->done = p;
-	}
+	o->done = grow(o->done, o->n, &o->capacity, sizeof *o->done);
 	o->done[o->n++] = pid;
 }
 
-static enum gp_evidence find_evidence(const struct owner *owner, struct json_object *answer)
-{
-	return owner && owner->evidence ? owner->evidence : gp_field_evidence(answer);
-}
-
-static void print_released(const struct outcome *o, pid_t pid, const char *name,
-			   const struct owner *owner, struct json_object *answer)
-{
-	struct gp_eviction evicted = gp_field_eviction(answer);
-
-	if (gp_field_true(answer, "held_by_policy"))
-		printf("%d (%s) is not held by a user any more; the policy of gpreemptd holds it",
-		       pid, name);
-	else if (!owner)
-		printf("released %d (%s)", pid, name);
-	else if (owner->state == GP_OWNER_ENDED)
-		printf("released %d (%s); process %d held it and ended without releasing it", pid,
-		       name, owner->pid);
-	else if (owner->state == GP_OWNER_DEAF)
-		printf("released %d (%s); process %d (%s) held it and %s: it runs, and may hold it "
-		       "again; its undo record stays until process %d drops it or ends",
-		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state),
-		       owner->pid);
-	else if (owner->state != GP_OWNER_RUNS)
-		printf("released %d (%s); process %d (%s) held it and %s, so its undo record stays "
-		       "until that process runs or ends",
-		       pid, name, owner->pid, owner->name, gp_owner_state_text(owner->state));
-	else if (owner->pid == o->daemon)
-		printf("released %d (%s); %s (%d) schedules it again if it has a class", pid, name,
-		       owner->name, owner->pid);
-	else
-		printf("released %d (%s), which %d (%s) held", pid, name, owner->pid, owner->name);
-	gp_print_eviction(&evicted);
-	if (!evicted.ns) /* which is why there is no work */
-		gp_print_evidence(find_evidence(owner, answer), false);
-	putchar('\n');
-}
-
-/* `owner` NULL: the process that held it is not known. `answer`: of the daemon, or NULL. */
+/* `owner` NULL: the process that held it is not known. `answer`: of the daemon, or NULL. `ops`: the
+ * back end that released it, if that was not the daemon. */
 static void note_released(struct outcome *o, pid_t pid, const struct owner *owner,
-			  struct json_object *answer)
+			  struct json_object *answer, const struct gp_gpu_ops *ops)
 {
-	struct gp_eviction evicted = gp_field_eviction(answer);
-	struct json_object *process;
-	char name[32];
+	struct released *r;
 
 	if (is_done(o, pid))
 		return;
 	note_done(o, pid);
-	gp_process_name(pid, name, sizeof name);
-	o->released++;
-	if (!env.json) {
-		print_released(o, pid, name, owner, answer);
+	o->released = grow(o->released, o->nreleased, &o->released_capacity, sizeof *r);
+	r = &o->released[o->nreleased++];
+	*r = (struct released){
+		.pid = pid,
+		.has_owner = owner,
+		.by_policy = gp_field_true(answer, "held_by_policy"),
+		.evicted = gp_field_eviction(answer),
+		.evidence = gp_field_evidence(answer),
+		.ops = ops,
+	};
+	if (owner)
+		r->owner = *owner;
+	gp_process_name(pid, r->name, sizeof r->name);
+}
+
+static void print_released(const struct outcome *o, const struct released *r)
+{
+	const struct owner *owner = &r->owner;
+
+	if (r->by_policy) {
+		printf("%d (%s) is not held by a user any more; the policy of gpreemptd holds it\n",
+		       r->pid, r->name);
 		return;
 	}
-	process = gp_list_object(o->list);
-	gp_field_put(process, "pid", (uint64_t)pid);
-	gp_field_put_text(process, "name", name);
-	gp_field_put_known(process, "owner", owner ? (uint64_t)owner->pid : 0);
-	if (gp_field_true(answer, "held_by_policy"))
+	printf("released %d (%s)", r->pid, r->name);
+	if (!r->has_owner)
+		;
+	else if (owner->state == GP_OWNER_ENDED)
+		printf("; process %d held it and ended without releasing it", owner->pid);
+	else if (owner->state == GP_OWNER_DEAF)
+		printf("; process %d (%s) held it and %s: it runs, and may hold it again; its undo "
+		       "record stays until process %d drops it or ends",
+		       owner->pid, owner->name, gp_owner_state_text(owner->state), owner->pid);
+	else if (owner->state != GP_OWNER_RUNS)
+		printf("; process %d (%s) held it and %s, so its undo record stays until that "
+		       "process runs or ends",
+		       owner->pid, owner->name, gp_owner_state_text(owner->state));
+	else if (owner->pid == o->daemon)
+		printf("; %s (%d) schedules it again if it has a class", owner->name, owner->pid);
+	else
+		printf(", which %d (%s) held", owner->pid, owner->name);
+	gp_print_eviction(&r->evicted);
+	if (!r->evicted.ns) /* which is why there is no work */
+		gp_print_evidence(r->evidence, false);
+	putchar('\n');
+}
+
+static void add_released(struct json_object *list, const struct released *r)
+{
+	struct json_object *process = gp_list_object(list);
+
+	gp_field_put(process, "pid", (uint64_t)r->pid);
+	gp_field_put_text(process, "name", r->name);
+	gp_field_put_known(process, "owner", r->has_owner ? (uint64_t)r->owner.pid : 0);
+	if (r->by_policy)
 		gp_field_put_bool(process, "held_by_policy", true);
-	gp_evidence_to_json(process, find_evidence(owner, answer));
-	gp_field_put_eviction(process, &evicted);
+	gp_evidence_to_json(process, r->evidence);
+	gp_field_put_eviction(process, &r->evicted);
+}
+
+/* Looks for the work of the processes that a back end has released, if work alone confirms it. */
+static void look_for_work(struct outcome *o, const struct gp_gpu_ops *ops)
+{
+	pid_t pid[GP_SEE_WORK_MAX];
+	bool works[GP_SEE_WORK_MAX] = {0};
+	unsigned n = 0, k = 0;
+
+	for (unsigned i = 0; i < o->nreleased; i++) {
+		if (o->released[i].ops != ops)
+			continue;
+		o->released[i].evidence = GP_EVIDENCE_DRIVER;
+		if (n < GP_SEE_WORK_MAX)
+			pid[n++] = o->released[i].pid;
+	}
+	if (n)
+		gp_see_work_within(ops, pid, works, n, LOOK_NS);
+	for (unsigned i = 0; i < o->nreleased && k < n; i++)
+		if (o->released[i].ops == ops && works[k++])
+			o->released[i].evidence = GP_EVIDENCE_ENOUGH;
 }
 
 static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
@@ -178,6 +222,18 @@ static void note_failed(struct outcome *o, pid_t pid, const struct gp_error *err
 	code = gp_cli_fail(err);
 	note_done(o, pid);
 	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
+}
+
+static void print_json(const struct outcome *o)
+{
+	struct json_object *all = json_object_new_object(), *list = json_object_new_array();
+
+	for (unsigned i = 0; i < o->nreleased; i++)
+		add_released(list, &o->released[i]);
+	json_object_object_add(all, "released", list);
+	gp_field_put(all, "unchanged", o->unchanged);
+	gp_field_put(all, "ended", o->stale);
+	gp_print_json_once(all);
 }
 
 static bool is_held_by_user(struct json_object *task)
@@ -249,7 +305,7 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 		if (now && is_held_by_user(now))
 			others++;
 		else
-			note_released(o, pid, daemon, now);
+			note_released(o, pid, daemon, now, NULL);
 	}
 	json_object_put(before);
 	o->tasks = after;
@@ -316,7 +372,7 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 
 		o->held_by_other[i] = gp_field_true(answer, "held_by_other");
 		if (!code && is_held(o->tasks, pid) && !o->held_by_other[i])
-			note_released(o, pid, daemon, answer);
+			note_released(o, pid, daemon, answer, NULL);
 		json_object_put(answer);
 		if (code == -EPERM || code == -EACCES || code == -EBUSY)
 			note_failed(o, pid, &o->answer[i]);
@@ -484,15 +540,14 @@ static void report_foreign(struct outcome *o)
 			report_known(o, env.targets.pid[i]);
 }
 
-/* Undoes a record. `evidence` may be NULL. 0, -ESRCH: the process has ended, or -errno with a
- * sentence. */
-static int undo(const struct gp_undo_entry *e, enum gp_evidence *evidence, struct gp_error *err)
+/* Undoes a record. 0, -ESRCH: the process has ended, or -errno with a sentence. */
+static int undo(const struct gp_undo_entry *e, struct gp_error *err)
 {
 	bool unknown = !gp_backend_find(e->backend);
 	int r;
 
 	fflush(stdout); /* or the child process could print the buffer again */
-	r = gp_record_undo_within(e, UNDO_NS, evidence, err);
+	r = gp_record_undo_within(e, UNDO_NS, err);
 
 	if (unknown && !gp_record_process_lives(e))
 		return -ESRCH;
@@ -515,7 +570,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 {
 	struct owner ended = name_owner(e->owner, GP_OWNER_ENDED);
 	struct gp_error err = {0};
-	int r = undo(e, NULL, &err);
+	int r = undo(e, &err);
 
 	o->undid = true;
 	if (r && r != -ESRCH) {
@@ -526,7 +581,8 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	if (r)
 		o->stale++;
 	else
-		note_released(o, e->undo.pid, e->owner ? &ended : NULL, NULL);
+		note_released(o, e->undo.pid, e->owner ? &ended : NULL, NULL,
+			      gp_backend_find(e->backend));
 }
 
 /* A record of a living owner that was asked to release the task. */
@@ -576,7 +632,7 @@ static void take(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 	uint64_t began_ns = gp_monotonic_ns();
 	pid_t pid = e.undo.pid;
 	char name[32];
-	int r = undo(&e, &a->owner.evidence, &err);
+	int r = undo(&e, &err);
 
 	if (!r)
 		gp_undo_note_undone(file, a->slot, began_ns);
@@ -584,7 +640,7 @@ static void take(struct gp_undo_file *file, struct asked *a, struct outcome *o)
 	if (r == -ESRCH) {
 		o->stale++;
 	} else if (!r) {
-		note_released(o, pid, &a->owner, NULL);
+		note_released(o, pid, &a->owner, NULL, gp_backend_find(e.backend));
 	} else {
 		gp_fail(&all, r,
 			"process %d (%s) may still be held by process %d (%s), which %s; run kill "
@@ -606,7 +662,8 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct outcome *o
 	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
 		replay(file, a->slot, &e, o);
 	else if (gp_record_process_lives(&a->entry))
-		note_released(o, a->entry.undo.pid, &a->owner, NULL);
+		note_released(o, a->entry.undo.pid, &a->owner, NULL,
+			      gp_backend_find(a->entry.backend));
 	else
 		o->stale++;
 }
@@ -682,7 +739,7 @@ static void note_freed(struct outcome *o, pid_t pid, const struct gp_task_ref *r
 	struct freed *f = malloc(sizeof *f + (size_t)n * sizeof *ref);
 
 	if (!f) {
-		note_released(o, pid, NULL, NULL);
+		note_released(o, pid, NULL, NULL, ref->gpu->ops);
 		return;
 	}
 	*f = (struct freed){.next = o->freed, .pid = pid, .n = n};
@@ -714,7 +771,7 @@ static void watch_freed(struct outcome *o)
 		usleep(PAUSE_US);
 	for (struct freed *f = o->freed; f; f = next) {
 		next = f->next;
-		note_released(o, f->pid, NULL, NULL);
+		note_released(o, f->pid, NULL, NULL, f->ref->gpu->ops);
 		free(f);
 	}
 	o->freed = NULL;
@@ -777,7 +834,7 @@ static void release_process(const struct gp_task_ref *ref, int n, struct outcome
 	} else if (visible && !is_scheduled(o, pid)) {
 		note_freed(o, pid, ref, n);
 	} else if (changed) {
-		note_released(o, pid, NULL, NULL);
+		note_released(o, pid, NULL, NULL, ref->gpu->ops);
 	} else {
 		o->unchanged++;
 		note_done(o, pid);
@@ -902,28 +959,28 @@ static bool any_scheduled(const struct outcome *o)
 	return false;
 }
 
-static void end_outcome(const struct outcome *o)
+static void end_outcome(struct outcome *o)
 {
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		if (gp_backend_commands(*b)->see_work)
+			look_for_work(o, *b);
 	if (env.json) {
-		struct json_object *all = json_object_new_object();
-
-		json_object_object_add(all, "released", o->list);
-		gp_field_put(all, "unchanged", o->unchanged);
-		gp_field_put(all, "ended", o->stale);
-		gp_print_json_once(all);
+		print_json(o);
 		return;
 	}
+	for (unsigned i = 0; i < o->nreleased; i++)
+		print_released(o, &o->released[i]);
 	if (o->stale)
 		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
 		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
-	if (!o->released && !o->exit)
+	if (!o->nreleased && !o->exit)
 		puts(any_scheduled(o) ? "nothing was held by a user or another program"
 				      : "nothing was held");
 }
 
 static int run(struct gp_error *err)
 {
-	struct outcome outcome = {.list = env.json ? json_object_new_array() : NULL};
+	struct outcome outcome = {0};
 	int r = gp_targets_resolve(&env.targets, err);
 
 	if (r)
@@ -937,6 +994,7 @@ static int run(struct gp_error *err)
 	end_outcome(&outcome);
 	json_object_put(outcome.tasks);
 	free(outcome.done);
+	free(outcome.released);
 	free(outcome.answer);
 	free(outcome.held_by_other);
 	return outcome.exit;

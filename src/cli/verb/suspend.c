@@ -19,8 +19,9 @@
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
 #define PAUSE_NS (5 * GP_NS_PER_MS)
-#define WORK_NS  (1 * GP_NS_PER_S) /* for work after a release that the driver confirmed */
-#define LEASE_NS (3 * GP_NS_PER_S) /* without a renewal for this time, the daemon ends the hold */
+#define LOOK_NS  (60 * GP_NS_PER_MS) /* for work after a release by another process */
+#define WORK_NS  (1 * GP_NS_PER_S)   /* for work after a release that the driver confirmed */
+#define LEASE_NS (3 * GP_NS_PER_S)   /* without a renewal for this time, the daemon ends the hold */
 #define RENEW_NS (500 * GP_NS_PER_MS)
 
 static struct {
@@ -84,7 +85,7 @@ struct event {
 	uint64_t ns;                /* see the kind */
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
-	enum gp_evidence evidence;  /* BEGAN, RELEASED */
+	enum gp_evidence evidence;  /* BEGAN, RELEASED, RESUMED */
 	bool by_policy;             /* KEPT */
 	bool worked;                /* although the driver said that it was held */
 };
@@ -108,7 +109,7 @@ static void print_event_json(const struct event *e)
 		gp_field_put_bool(o, "by_policy", true);
 	if (e->worked)
 		gp_field_put_bool(o, "worked", true);
-	if (e->kind == BEGAN || e->kind == RELEASED)
+	if (e->kind == BEGAN || e->kind == RELEASED || e->kind == RESUMED)
 		gp_evidence_to_json(o, e->evidence);
 	if (e->kind == BEGAN && env.for_ns != GP_NEVER) {
 		gp_field_put_text(o, "until", "time");
@@ -173,7 +174,7 @@ static void print_event_text(const struct event *e)
 		gp_print_eviction(&e->evicted);
 		break;
 	}
-	if (e->kind == BEGAN ||
+	if (e->kind == BEGAN || (e->kind == RESUMED && e->device >= 0) ||
 	    (e->kind == RELEASED && !e->evicted.ns)) /* evicted: it does no work */
 		gp_print_evidence(e->evidence, e->kind == BEGAN);
 	putchar('\n');
@@ -541,6 +542,19 @@ static uint64_t held_for(const struct gp_hold *h)
 	return gp_monotonic_ns() - h->since_ns;
 }
 
+/* What shows that a task is released that is not attached any more. */
+static enum gp_evidence look_at(const struct gp_hold *h)
+{
+	const struct gp_gpu_command_ops *command = gp_gpu_commands(h->ref.gpu);
+	pid_t pid = h->ref.seen.pid;
+	bool works = false;
+
+	if (!command->see_work)
+		return GP_EVIDENCE_ENOUGH;
+	command->see_work(&pid, &works, 1, LOOK_NS);
+	return works ? GP_EVIDENCE_ENOUGH : GP_EVIDENCE_DRIVER;
+}
+
 /* Drops tasks that have ended, and releases those whose release another process asks for. */
 static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 {
@@ -554,6 +568,7 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 		if (!ended && gp_hold_is_recorded(holds, &h))
 			continue;
 		r = gp_holds_remove(holds, i, err);
+		h.last.evidence = r || ended ? GP_EVIDENCE_ENOUGH : look_at(&h);
 		if (!r)
 			print_event(&h, ended ? ENDED : RESUMED, held_ns);
 	}

@@ -365,8 +365,8 @@ const char *gp_amd_debugfs(void);
 
 /* standstill.c */
 
-/* GP_EVIDENCE_ENOUGH if a queue of the process takes packets. */
-enum gp_evidence gp_amd_evidence(pid_t pid);
+/* A process works if a queue of it takes packets. */
+void gp_amd_see_work(const pid_t *pid, bool *works, unsigned n, uint64_t limit_ns);
 
 /* Whether packets wait in the queues of a process, and none of them is taken for some 100 ms. 1:
  * yes; 0: it works, or no packet waits; -errno: not known, for example because debugfs, which has

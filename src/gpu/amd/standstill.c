@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "gpu/amd/memory_reader.h"
 
@@ -111,10 +112,20 @@ int gp_amd_stands_still(pid_t pid)
 	return look_at_process(pid, &(bool){false});
 }
 
-enum gp_evidence gp_amd_evidence(pid_t pid)
+void gp_amd_see_work(const pid_t *pid, bool *works, unsigned n, uint64_t limit_ns)
 {
-	bool worked = false;
+	uint64_t until_ns = gp_monotonic_ns() + limit_ns;
 
-	look_at_process(pid, &worked);
-	return worked ? GP_EVIDENCE_ENOUGH : GP_EVIDENCE_DRIVER;
+	for (;;) {
+		unsigned left = 0;
+
+		for (unsigned i = 0; i < n; i++) {
+			if (!works[i])
+				look_at_process(pid[i], &works[i]);
+			left += !works[i];
+		}
+		if (!left || gp_monotonic_ns() >= until_ns)
+			return;
+		usleep(LOOK_US);
+	}
 }

@@ -291,6 +291,15 @@ bool gp_nv_computes(const struct gp_nv_target *t)
 	return false;
 }
 
+bool gp_nv_draws(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		for (unsigned k = 0; k < t->client[i].nobjects; k++)
+			if ((t->client[i].object[k].class & 0xff) == 0x97)
+				return true;
+	return false;
+}
+
 bool gp_nv_is_doubtful(const struct gp_nv_target *t)
 {
 	for (unsigned i = 0; i < t->nclients; i++)

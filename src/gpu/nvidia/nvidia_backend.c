@@ -499,6 +499,7 @@ static const struct gp_gpu_command_ops commands = {
 	.put_back = nv_put_back,
 	.undo = gp_nv_undo_replay,
 	.release_process = gp_nv_release_process,
+	.see_work = gp_nv_see_work,
 	.make_visible = make_visible,
 	.doctor = gp_nv_doctor,
 };

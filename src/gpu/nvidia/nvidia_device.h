@@ -109,6 +109,7 @@ struct gp_nv_task {
 	uint64_t released_until_ns; /* and its end, when the task was held */
 	uint32_t percent;           /* last NVML sample */
 	uint64_t percent_ns;        /* begin of the window of that sample */
+	uint64_t sampled_ns;        /* end of the window of the first sample since attach */
 	uint64_t worked_ns;         /* the last time at or after which it surely worked */
 };
 
@@ -247,5 +248,9 @@ bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns);
 
 /* sampler.c */
 void *gp_nv_sampler(void *gpu);
+/* Begin, in CLOCK_MONOTONIC, of the window of NVML that ended `at_us` after the epoch; 0: it is
+ * old.
+ */
+uint64_t gp_nv_begin_of_window(uint64_t at_us, uint64_t now_ns);
 
 #endif

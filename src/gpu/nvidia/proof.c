@@ -63,6 +63,8 @@ static void describe_hold(struct gp_nv_task *t, bool any_source, uint64_t now_ns
 		o->unsure = true;
 		o->failed = -EREMOTEIO;
 		o->driver_code = 0;
+	} else if (!t->held && t->worked_ns <= t->switched_ns + GRACE_NS) {
+		o->evidence = GP_EVIDENCE_DRIVER; /* another program has released it */
 	} else if (t->untold) {
 		o->evidence = GP_EVIDENCE_NONE; /* a part of its queues may be held */
 		o->unproven = any_source && now_ns < t->switched_ns + HOLD_LOOK_NS;
@@ -77,18 +79,29 @@ static bool misses_work(const struct gp_nv_task *t)
 
 bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns)
 {
-	return t->switched_ns && !t->hold_want && !t->held && !t->unsure && !t->untold &&
-	       !t->holds_queued && !t->hold_failed && !t->released_again && misses_work(t) &&
+	bool released = t->hold_want == !!t->hold_failed; /* a hold that failed is given up */
+
+	return t->switched_ns && released && !t->held && !t->unsure && !t->untold &&
+	       !t->holds_queued && !t->released_again && misses_work(t) &&
 	       now_ns > t->switched_ns + AGAIN_NS;
 }
 
-static void describe_release(const struct gp_nv_task *t, bool any_source, bool any_sample,
+/* Nothing but the driver says that it is released. A task that NVML has seen before the hold, and
+ * that did not work then, is not expected to work after it. */
+static bool lacks_proof(const struct gp_nv_task *t, bool counts_use)
+{
+	bool seen_before = counts_use && t->sampled_ns && t->sampled_ns < t->hold_ns;
+
+	return !t->held && t->worked_ns <= t->switch_ns && (misses_work(t) || !seen_before);
+}
+
+static void describe_release(const struct gp_nv_task *t, bool any_source, bool counts_use,
 			     uint64_t now_ns, struct gp_observation *o)
 {
 	if (t->worked_ns > t->switch_ns)
 		return;
 	if (!t->untold) {
-		if (!t->held && (misses_work(t) || !any_sample))
+		if (lacks_proof(t, counts_use))
 			o->evidence = GP_EVIDENCE_DRIVER;
 		return;
 	}
@@ -108,12 +121,17 @@ void gp_nv_proof_describe(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint6
 	bool counts_use = d->has_use && gp_nv_proof_counts_use(d, t);
 	bool any_source = d->has_ctxsw || counts_use;
 
-	if (!t->switched_ns || t->holds_queued || t->hold_failed)
+	if (!t->switched_ns || t->holds_queued)
 		return;
+	if (t->hold_failed) {
+		if (lacks_proof(t, counts_use))
+			o->evidence = GP_EVIDENCE_DRIVER;
+		return;
+	}
 	if (t->hold_want)
 		describe_hold(t, any_source, now_ns, o);
 	else
-		describe_release(t, any_source, t->percent_ns || !counts_use, now_ns, o);
+		describe_release(t, any_source, counts_use, now_ns, o);
 	if (o->evidence == GP_EVIDENCE_NONE && !any_source)
 		o->known &= ~(uint32_t)GP_KNOWN_HELD;
 }

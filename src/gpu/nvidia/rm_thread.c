@@ -69,16 +69,6 @@ static void note_released(struct gp_nv_task *t)
 	}
 }
 
-/* Graphics objects, of class 0x..97, have groups of their own, which are never held. */
-static bool draws(const struct gp_nv_target *t)
-{
-	for (unsigned i = 0; i < t->nclients; i++)
-		for (unsigned k = 0; k < t->client[i].nobjects; k++)
-			if ((t->client[i].object[k].class & 0xff) == 0x97)
-				return true;
-	return false;
-}
-
 void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 			 struct gp_nv_task *t)
 {
@@ -87,7 +77,7 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 	t->unsure = false;
 	t->held_known = true;
 	t->untold = false;
-	t->draws = draws(&p->target);
+	t->draws = gp_nv_draws(&p->target);
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 

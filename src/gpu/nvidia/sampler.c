@@ -168,8 +168,7 @@ static void judge_by_use(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64
 		assume_idle(t);
 }
 
-/* Begin, in CLOCK_MONOTONIC, of the window that ended `at_us` after the epoch. */
-static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
+uint64_t gp_nv_begin_of_window(uint64_t at_us, uint64_t now_ns)
 {
 	struct timespec real;
 	uint64_t age_ns;
@@ -183,7 +182,7 @@ static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
 static void note_work(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t at_us,
 		      uint64_t now_ns)
 {
-	uint64_t began_ns = t->percent ? begin_of_window(at_us, now_ns) : 0;
+	uint64_t began_ns = t->percent ? gp_nv_begin_of_window(at_us, now_ns) : 0;
 
 	if (began_ns > t->worked_ns + GP_NV_USE_NS && gp_nv_proof_counts_use(d, t))
 		t->worked_ns = began_ns - GP_NV_USE_NS;
@@ -208,7 +207,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 	if (window_ns > GP_NS_PER_S)
 		window_ns = 0;
 	d->use_us = newest_us;
-	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - GP_NV_USE_NS;
+	began_ns = n ? gp_nv_begin_of_window(newest_us, now_ns) : now_ns - GP_NV_USE_NS;
 	pthread_mutex_lock(&d->requests.lock);
 	d->busy = d->workers = 0;
 	for (unsigned i = 0; i < d->ntasks; i++) {
@@ -219,6 +218,8 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 			continue;
 		t->percent = percent_of(use, n, t->pid, &at_us);
 		t->percent_ns = began_ns;
+		if (!t->sampled_ns)
+			t->sampled_ns = began_ns + GP_NV_USE_NS;
 		note_work(d, t, at_us, now_ns);
 		d->busy += t->percent;
 		d->workers += t->percent > 0;

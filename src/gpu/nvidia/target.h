@@ -182,6 +182,10 @@ uint32_t gp_nv_child(int fd, uint32_t client, uint32_t parent, uint32_t kind);
 /* Whether the target has a compute group, on any GPU. */
 bool gp_nv_computes(const struct gp_nv_target *t);
 
+/* Whether it has graphics objects, of class 0x..97. They have groups of their own, which are never
+ * held. */
+bool gp_nv_draws(const struct gp_nv_target *t);
+
 /* Whether RM left a question of the last search open, or a file of the process was not examined:
  * groups may be missing. */
 bool gp_nv_is_doubtful(const struct gp_nv_target *t);
@@ -246,5 +250,8 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err);
 /* Enables every compute group of a process, on all GPUs, and resets tiny slices to the default.
  * Returns the number of groups, or -errno. */
 int gp_nv_release_process(pid_t pid, bool *released, struct gp_error *err);
+
+/* see_work.c: see gp_gpu_command_ops. */
+void gp_nv_see_work(const pid_t *pid, bool *works, unsigned n, uint64_t limit_ns);
 
 #endif
