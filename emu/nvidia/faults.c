@@ -267,6 +267,16 @@ static int set_gsp(char **word)
 	return control_choice(word[1], "off", "on", &rm.gsp) ? 0 : -EINVAL;
 }
 
+static int set_clock_back(char **word)
+{
+	uint64_t ns;
+
+	if (!control_time(word[1], 0, &ns))
+		return -EINVAL;
+	rm.clock_back_us = ns / GP_NS_PER_US;
+	return 0;
+}
+
 static int set_api_lock(char **word)
 {
 	return control_choice(word[1], "off", "on", &rm.api_lock) ? 0 : -EINVAL;
@@ -354,6 +364,7 @@ int control_line(char *line)
 		{"client_index", set_client_index},
 		{"lost", set_lost},
 		{"gsp", set_gsp},
+		{"clock_back", set_clock_back},
 		{"api_lock", set_api_lock},
 		{"undo", undo},
 		{"reset_counts", reset_counts},

@@ -96,7 +96,8 @@ struct rm {
 	uint64_t channels_read_left; /* number of wrong answers; 0: all */
 	uint64_t slice_read_us;      /* a wrong slice that GET_TIMESLICE answers; 0: the true one */
 	bool lost[EMU_MAX_GPUS];
-	uint64_t memory_limit; /* per GPU */
+	uint64_t memory_limit;  /* per GPU */
+	uint64_t clock_back_us; /* how far the wall clock of its samples was set back */
 };
 
 extern struct rm rm;

@@ -328,6 +328,7 @@ static const struct argp argp = {
 	       "  kill_on CMD PID                 SIGKILL at the next CMD; 0: its caller\n"
 	       "  lost GPU                        the GPU is gone for good\n"
 	       "  gsp on|off                      there is firmware (on)\n"
+	       "  clock_back TIME                 the wall clock of NVML's samples is set back\n"
 	       "  api_lock on|off                 slow changes exclude other calls, as in RM "
 	       "(off)\n"
 	       "  version 550|570|580|595         sizes and version of this branch\n"

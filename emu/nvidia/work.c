@@ -95,7 +95,7 @@ int work_processes(struct emu_processes *all)
 		return -EINVAL;
 	rm_lock();
 	gpu = &rm.engine.gpu[number];
-	all->time_us = gpu->sample_us;
+	all->time_us = gpu->sample_us ? gpu->sample_us - rm.clock_back_us : 0;
 	for (const struct client *c = rm.clients; c; c = c->next)
 		for (const struct object *o = c->objects; o; o = o->next) {
 			struct emu_process *p = o->gpu == gpu ? process_of(all, c->pid) : NULL;

@@ -219,6 +219,7 @@ int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
 /* Drops the records of unmanaged tasks that are in their original state. */
 void gp_engine_drop_records(struct gp_engine *e);
+void gp_engine_drop_record_of_gone(struct gp_engine *e, uint64_t now_ns, struct gp_task *t);
 bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */

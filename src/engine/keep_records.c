@@ -82,6 +82,21 @@ void gp_engine_drop_records(struct gp_engine *e)
 	}
 }
 
+/*
+ * The device does not list the task any more. If it reads back as released, nothing is left to
+ * undo: its process has ended, or has executed another program. Otherwise the record stays: another
+ * process may have inherited the queues, or the driver may have left the task out.
+ */
+void gp_engine_drop_record_of_gone(struct gp_engine *e, uint64_t now_ns, struct gp_task *t)
+{
+	struct gp_observation o = {.handle = t->handle};
+
+	if (t->slice_us || t->slice.in_flight || gp_gpu_observe(e->gpu, now_ns, &o, 1))
+		return;
+	if ((o.known & GP_KNOWN_HELD) && !o.held && !o.unsure && !o.under_way)
+		drop_record(e, t);
+}
+
 static void finish_letting_go(struct gp_engine *e, struct gp_task *t)
 {
 	if (!t->let_go || !is_original(t))

@@ -124,6 +124,7 @@ static void drop_task(struct gp_engine *e, uint64_t now_ns, unsigned i)
 
 	if (e->policy.ops->task_out)
 		e->policy.ops->task_out(&e->state, &e->view_task[i], gp_policy_task(&e->view, i));
+	gp_engine_drop_record_of_gone(e, now_ns, t);
 	gp_gpu_detach(e->gpu, t->handle);
 	gp_engine_emit(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
 	e->gangs_stale = true;

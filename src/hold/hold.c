@@ -100,27 +100,46 @@ void gp_holds_heartbeat(const struct gp_holds *holds)
 		gp_hold_heartbeat(holds->undo, holds->hold[i].slot, holds->hold[i].ref.gpu, now());
 }
 
+/* Whether the device must list the task. An AMD process that is not held may have no queue for a
+ * moment, and its next one is held. */
+static bool should_be_listed(const struct gp_hold *h)
+{
+	return h->held || h->status == -ESRCH || gp_pidfd_ended(h->pidfd);
+}
+
+/* Of a task that is not listed: its process has ended, or has executed another program. */
+static bool has_left(const struct gp_hold *h)
+{
+	struct gp_seen ignored;
+	int r;
+
+	if (gp_pidfd_ended(h->pidfd))
+		return true;
+	r = gp_gpu_find(h->ref.gpu, h->ref.seen.pid, &ignored, NULL);
+	return r == -ENODEV || r == -ESRCH;
+}
+
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
 {
 	struct gp_task_ref *ref;
 	bool listed = false;
 	int n;
 
-	if (h->pidfd < 0 || !gp_pidfd_ended(h->pidfd))
+	if (h->pidfd < 0 || !should_be_listed(h))
 		return false;
 	n = gp_devices_scan(holds->devices, h->ref.device, &ref, NULL);
 	for (int i = 0; i < n; i++) {
 		if (ref[i].seen.key != h->ref.seen.key)
 			continue;
 		listed = true; /* also while the back end has not noticed the exit yet */
-		if (ref[i].seen.pid == h->ref.seen.pid)
+		if (ref[i].seen.pid == h->ref.seen.pid || !gp_pidfd_ended(h->pidfd))
 			continue;
 		close(h->pidfd);
 		h->pidfd = gp_pidfd_open(ref[i].seen.pid);
 		h->ref.seen = ref[i].seen;
 	}
 	free(ref);
-	return !listed;
+	return !listed && has_left(h);
 }
 
 bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)

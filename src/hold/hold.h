@@ -71,7 +71,8 @@ void gp_holds_refresh(struct gp_holds *holds);
 /* Waits until an event of a device, until `until_ns` or until `stop_fd` (-1: none) is readable. */
 void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd);
 
-/* Whether the task has ended. False if its queues have passed to a child process. */
+/* Whether the task has ended: its process has ended, or has executed another program. False if its
+ * queues have passed to a child process. */
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *hold);
 
 /* Whether this process may go on holding the task. False: another process has released it or asks

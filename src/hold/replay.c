@@ -21,7 +21,7 @@
 
 bool gp_record_process_lives(const struct gp_undo_entry *entry)
 {
-	return entry->undo.pid > 0 && !gp_process_gone(entry->undo.pid, entry->undo.start_time);
+	return entry->undo.pid > 0 && gp_process_lives(entry->undo.pid, entry->undo.start_time);
 }
 
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

@@ -2,18 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The AMD driver goes and comes back under a running daemon, which keeps the file of the old one.
 set -u
-[[ -x ${GPREEMPTD-} ]] || {
-	echo 'gpreemptd is not built'
-	exit 77
-}
-# shellcheck source=tests/cli/amd.bash
-. "$SRC/tests/cli/amd.bash"
-begin_kfd --gpu mi250
-export GPREEMPT_RUN=$work/run GPREEMPT_UNDO=$work/undo GPREEMPT_SOCKET=$work/run/gpreemptd.sock
-mkdir -m 0755 "$GPREEMPT_RUN"
-in_background daemon "$GPREEMPTD" --gpu amd
-DAEMON=$JOB
-until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+# shellcheck source=tests/daemon/amd.bash
+. "$SRC/tests/daemon/amd.bash"
+begin_amd --gpu mi250
+start_daemon --policy none
 start_kfd_load --queues 2
 until_true "$GPREEMPT" suspend "$LOAD" >/dev/null 2>&1 || fail 'not held'
 kill -9 "$LOAD"
@@ -42,7 +34,6 @@ until_true said daemon "^warn task.evicted pid=$LOAD " || fail "no events: $(<"$
 kfd_emu restore "$LOAD"
 expect 0 '' 'resume' "$GPREEMPT" resume "$LOAD"
 makes_progress "$LOAD" || fail 'no progress after a reload'
-kill "$DAEMON"
-wait "$DAEMON" || fail "the daemon ended with $?: $(<"$work/daemon")"
+end_daemon
 ends_right "$LOAD"
 finish

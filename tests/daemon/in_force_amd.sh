@@ -3,22 +3,14 @@
 # What gpreempt set says is in force on a device whose driver refuses: "in force" only where the
 # process is held, or could be held, as the policy wants it.
 set -u
-[[ -x ${GPREEMPTD-} ]] || {
-	echo 'gpreemptd is not built'
-	exit 77
-}
-# shellcheck source=tests/cli/amd.bash
-. "$SRC/tests/cli/amd.bash"
-begin_kfd --gpu mi250
-export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
-mkdir -m 0755 "$GPREEMPT_RUN"
+# shellcheck source=tests/daemon/amd.bash
+. "$SRC/tests/daemon/amd.bash"
+begin_amd --gpu mi250
 start_kfd_load --queues 1
 first=$LOAD
 start_kfd_load --queues 1
 second=$LOAD
-in_background daemon "$GPREEMPTD" --gpu amd --policy priority
-daemon=$JOB
-until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
+start_daemon --policy priority
 
 # sets PID CLASS CLAIM: the answer in $out, "" on standard error.
 sets() {
@@ -82,7 +74,7 @@ expect 0 '' 'suspend' "$GPREEMPT" suspend "$second"
 expect 0 '' 'resume' "$GPREEMPT" resume "$second"
 [[ $out == "$second (kfd-load) is not held by a user any more; the policy of gpreemptd holds it" ]] || fail "resume: $out"
 is_held "$second" || fail 'the policy does not hold it: this tests nothing'
-end_job TERM "$daemon" || fail "the daemon: exit $?"
+end_daemon
 ends_right "$first"
 ends_right "$second"
 finish

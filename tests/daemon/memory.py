@@ -24,6 +24,7 @@ GPREEMPT, GPREEMPTD, SIMGPU = ENV["GPREEMPT"], ENV["GPREEMPTD"], ENV["SIMGPU"]
 KEEPER = ENV["BUILD"] + "/gpreempt-keeper"
 FOR_EVER = 1 << 40
 SIGNALS_MAX = 0.1  # of the failures; json-c's parser crashes if it has no memory for a member
+REQUEST_WRONG = (-32700, -32600)  # it is no JSON, or no request
 CALL = 140  # allocations of the daemon for one call, and some more
 failures = crashes = 0
 
@@ -129,7 +130,7 @@ class World:
             self.daemon.send_signal(signal.SIGTERM)
         code = self.daemon.wait(20)
         crashes += code < 0
-        if code > 0 and not re.search("^gpreemptd: .", self.log("daemon"), re.M):
+        if code > 0 and not re.search("^gpreemptd: .|thread-local data: ABORT", self.log("daemon"), re.M):
             fail(f"{what}: the daemon ended with {code} and no message: {self.log('daemon')}")
         until(self.is_put_back) or fail(f"{what}: not put back: {self.call('doctor').stdout}")
 
@@ -165,7 +166,7 @@ def check_answer(world, what, method, answer):
     if answer is None:
         fail(f"{what}: no answer: {world.log('daemon')[-300:]}")
     elif "error" in answer:
-        if not answer["error"].get("message"):
+        if not answer["error"].get("message") or answer["error"]["code"] in REQUEST_WRONG:
             fail(f"{what}: {answer}")
     elif "result" in answer and world.daemon.poll() is None:
         if method == "tasks" and not any(t.get("pid") == pid for t in answer["result"].get("tasks") or []):

@@ -3,22 +3,11 @@
 # A driver that fails, or confirms what it does not do: what the daemon answers, shows and logs is
 # what became of the process.
 set -u
-[[ -x ${GPREEMPTD-} ]] || {
-	echo 'gpreemptd is not built'
-	exit 77
-}
-# shellcheck source=tests/cli/amd.bash
-. "$SRC/tests/cli/amd.bash"
-begin_kfd --gpu mi250
-export GPREEMPT_RUN=$work/run GPREEMPT_SOCKET=$work/run/gpreemptd.sock
-mkdir -m 0755 "$GPREEMPT_RUN"
+# shellcheck source=tests/daemon/amd.bash
+. "$SRC/tests/daemon/amd.bash"
+begin_amd --gpu mi250
 start_kfd_load --queues 2
 load=$LOAD
-start_daemon() {
-	in_background daemon "$GPREEMPTD" --gpu amd --policy none
-	daemon=$JOB
-	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
-}
 
 shown() { # STATE
 	[[ $("$GPREEMPT" ps --json | jq -r ".[] | select(.pid == $load) | .state") == "$1" ]]
@@ -33,7 +22,7 @@ is_free() {
 }
 for rule in old new; do
 	kfd_emu "rule $rule"
-	start_daemon
+	start_daemon --policy none
 	for _ in 1 2 3; do
 		expect 0 '' 'suspend of an unmanaged process' "$GPREEMPT" suspend "$load" --for 20ms
 		until_true is_free || fail "rule $rule: the daemon stays attached"
@@ -45,9 +34,9 @@ for rule in old new; do
 	until_true is_debugged "$load" || fail "rule $rule: no session for a process with a class"
 	expect 0 '' 'set --class unmanaged' "$GPREEMPT" set "$load" --class unmanaged
 	until_true is_free || fail "rule $rule: the daemon stays attached to a process without a class"
-	end_job TERM "$daemon" || fail "rule $rule: the daemon: exit $?"
+	end_daemon
 done
-start_daemon
+start_daemon --policy none
 
 # The hold is confirmed, and the program goes on.
 kfd_emu 'ignore suspend_queues 2 100000'
@@ -112,6 +101,6 @@ try "$GPREEMPT" resume "$load"
 kfd_emu clear_faults
 until_true is_running "$load" || fail 'it stays held when the driver answers again'
 makes_progress "$load" || fail 'no progress when the driver answers again'
-end_job TERM "$daemon" || fail "the daemon: exit $?"
+end_daemon
 ends_right "$load"
 finish

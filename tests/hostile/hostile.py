@@ -114,15 +114,16 @@ class Emulator:
             sys.exit(77)
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
         self.set_env()
+        self.load_options = loads
         for options in loads:
-            self.start_load(options)
+            self.loads.append(self.start_program(options))
 
-    def start_load(self, options):
+    def start_program(self, options):
         p = subprocess.Popen([self.load_program] + options, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, env=self.env)
         p.stdout.readline()
         threading.Thread(target=p.stdout.read, daemon=True).start()
-        self.loads.append(p)
+        return p
 
     def control(self, line):
         with open(self.mount + '/control', 'w') as f:
@@ -326,7 +327,7 @@ class Run:
         self.slices = self.all_slices()
         self.daemon = self.keeper = None
         self.applied = 0
-        self.injected = False
+        self.injected = self.healed = False
         self.lock = threading.Lock()
         self.ops = list(FAULTS[combination.vendor])  # at most MAX_RULES
         self.called = []
@@ -368,6 +369,9 @@ class Run:
                 self.c.op.split('+'), [self.c.times] * 3, self.c.fault.split(';'))])
 
     def heal(self):
+        if self.healed:
+            return
+        self.healed = True
         self.applied += self.page.applied()
         self.called = [op for op, n in zip(self.ops, self.page.seen()) if n]
         self.page.clear()
@@ -407,6 +411,8 @@ class Run:
                 self.false('says "nothing was held", and %(held)d of %(queues)d queues are held' % self.look())
 
     def judge_held(self, program, line):
+        if not self.look()['queues']:
+            self.false('says "%s", and it has no queues' % line)
         still = self.emulator.stands_still(self.target) or program.ended() or program.signalled
         # An event is read beside the commands: the looks may have lasted until a `resume`.
         still = still or (line == 'event held' and self.releasing)
@@ -432,7 +438,7 @@ class Run:
             return
         if not wait_until(lambda: not self.look()['held'], 0.2):
             self.false('says "%s", and %s' % (line, self.describe()))
-        elif not self.gpu_hangs() and not self.emulator.runs(self.target, 2):
+        elif self.look()['queues'] and not self.gpu_hangs() and not self.emulator.runs(self.target, 2):
             self.false('says "%s", and %s' % (line, self.describe()))
 
     def gpu_hangs(self):
@@ -493,6 +499,19 @@ class Run:
     def ps(self):
         """What ps says of the target: a dict; None: nothing."""
         return self.task(self.answer('ps', '--json', '--for', '1ms'))
+
+    def is_held(self, pid):
+        look = self.emulator.look(pid)
+        return look['queues'] and look['held'] == look['queues']
+
+    def knows_target(self, lives):
+        """Whether a record of the target exists, or ps lists it. On NVIDIA GPUs the record of a process
+        that lives stays: it may be that the driver does not name its queues."""
+        if lives and self.c.vendor == 'nvidia':
+            return self.quiet_ps()
+        p = subprocess.run([GPREEMPT, 'doctor', '--json'], env=self.env, text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, timeout=COMMAND_LIMIT_S * patience())
+        return json.loads(p.stdout)['records'] > 0 or self.quiet_ps()
 
     def judge_ps(self):
         self.judge_state('ps', self.ps)
@@ -570,6 +589,8 @@ class Run:
             self.stopped.append('the target: ' + self.describe())
             self.trace('LEFT STOPPED')
             self.gpreempt('resume', '--all', hostile=False).wait()
+        if not self.emulator.runs(self.service, BACK_S):
+            self.stopped.append('the service')
         for p in self.programs:
             if p.process.returncode and -p.process.returncode in (
                     signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE):
@@ -944,6 +965,74 @@ def show(run):
     run.judge_ps()
 
 
+def end_of_target(run, number, daemon):
+    """The target ends by SIGKILL, or executes another program at SIGUSR1, while it is held."""
+    survivor = run.target
+    victim = run.emulator.start_program(run.emulator.load_options[0])
+    run.target = victim.pid
+    run.first = run.look()
+    run.inject('begin')
+    if daemon and not run.start_daemon():
+        run.false('the daemon does not start')
+    p = run.gpreempt('suspend', run.target, *['--no-daemon'] * (not daemon))
+    p.until_said('^held', HANG_S if run.hangs else COMMAND_LIMIT_S)
+    victim.send_signal(number)
+    if not wait_until(lambda: not run.look()['queues'], 5):
+        run.false('the end of the target makes no progress')
+    p.wait()
+    run.gpreempt('resume', run.target).wait()
+    run.heal()
+    if not wait_until(lambda: not run.knows_target(number != signal.SIGKILL), 2 * BACK_S, 0.1):
+        run.false('after its end a record of the target stays, or ps lists it')
+    if number != signal.SIGKILL and not wait_until(lambda: is_free(victim.pid), 2):
+        run.false('the new program is traced or stopped')
+    victim.kill()
+    victim.wait()
+    run.target = survivor
+
+
+def is_free(pid):
+    """It runs, and no process traces it."""
+    with open('/proc/%d/status' % pid) as f:
+        text = f.read()
+    return re.search(r'^TracerPid:\t0$', text, re.M) and not re.search(r'^State:\t[tT]', text, re.M)
+
+
+def target_dies(run):
+    end_of_target(run, signal.SIGKILL, False)
+
+
+def target_execs(run):
+    end_of_target(run, signal.SIGUSR1, False)
+
+
+def daemon_target_dies(run):
+    end_of_target(run, signal.SIGKILL, True)
+
+
+def daemon_target_execs(run):
+    end_of_target(run, signal.SIGUSR1, True)
+
+
+def daemon_gang(run):
+    """A user's hold of one member covers the other, and a hold that fails covers none."""
+    run.inject('begin')
+    if not run.start_daemon():
+        return
+    for pid in (run.target, run.service):
+        run.gpreempt('set', pid, '--class', 'be', '--gang', 'both').wait()
+    if run.gpreempt('suspend', run.target).wait() == 0:
+        if run.c.op in ('resume', 'release') and not wait_until(lambda: run.is_held(run.service), 2):
+            run.false('the other member of the gang is not held')
+    else:
+        run.heal()
+        time.sleep(1.2)  # a hold that is still wanted is tried again after 1 s at most
+        if not wait_until(lambda: not run.emulator.look(run.service)['held'], 2):
+            run.false('suspend fails, and the other member of the gang stays held')
+    p = run.gpreempt('resume', run.target)
+    run.exit_is_true(p, p.wait(), 'resume')
+
+
 def doctor(run):
     run.inject('begin')
     p = run.gpreempt('doctor')
@@ -974,6 +1063,11 @@ ACTIONS = {
     'schedule': schedule,
     'schedule-rr': schedule_rr,
     'bench': bench,
+    'dies': target_dies,
+    'execs': target_execs,
+    'daemon-dies': daemon_target_dies,
+    'daemon-execs': daemon_target_execs,
+    'daemon-gang': daemon_gang,
     'suspend-long': suspend_long,
     'daemon-long': daemon_long,
     'monitor': monitor,
@@ -1064,6 +1158,7 @@ CLI = ['suspend-for', 'suspend-signal', 'suspend-resume', 'suspend-resume-all', 
        'killed-keeper', 'library', 'schedule', 'schedule-rr', 'bench']
 DAEMON = ['daemon-for', 'daemon-resume', 'daemon-class', 'daemon-end', 'daemon-killed', 'daemon-stopped']
 SHOW = ['monitor', 'show', 'doctor']
+ENDS = ['dies', 'execs', 'daemon-dies', 'daemon-execs', 'daemon-gang']  # of the target; and gangs
 
 
 # Several faults at a time: lists of faults of one operation each. A release that fails ends the
@@ -1097,7 +1192,7 @@ NO_HOLD = ['schedule', 'schedule-rr', 'bench', 'daemon-class'] + SHOW  # no mome
 
 def probes(vendor):
     """Which operations an action calls with an honest driver, from its beginning and after the hold."""
-    for action in CLI + DAEMON + SHOW:
+    for action in CLI + DAEMON + ENDS + SHOW:
         for when in ('1',) if action in NO_HOLD else ('1', 'held'):
             yield Combination(vendor, action, 'probe', 'none', when)
 
@@ -1134,6 +1229,9 @@ def all_combinations(vendor):
             for action in SHOW:
                 for when in ('1', '1+'):
                     yield Combination(vendor, action, op, fault, when)
+            for action in ENDS:
+                for when in ('1+', 'held') if op in changes else ('1+',):
+                    yield Combination(vendor, action, op, fault, when)
     for lists in TOGETHER[vendor]:
         for action in CLI + DAEMON:
             whens = ['held'] * (action not in NO_HOLD) + ['1+'] * ('queue_snapshot' not in lists)
@@ -1145,7 +1243,7 @@ def all_combinations(vendor):
     for fault, heal in emu:
         if heal is None:
             continue
-        for action in CLI + DAEMON + SHOW + ['daemon-ready']:
+        for action in CLI + DAEMON + ENDS + SHOW + ['daemon-ready']:
             for when in ('1', 'held'):
                 if when == 'held' and action in NO_HOLD:
                     continue

@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activity of processes, with an emulated NVML and without one. */
+#include <sys/syscall.h>
+
 #include "gpu_world.h"
 
 #define WITHOUT_NVML "/nonexistent/libnvidia-ml.so"
+
+#define HOUR_S       3600
+
+static _Atomic time_t wall_back_s;
+
+/* The wall clock of this process can be set back. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, t);
+
+	if (!r && id == CLOCK_REALTIME)
+		t->tv_sec -= wall_back_s;
+	return r;
+}
 
 static bool is_known_to_be(struct gpu_world *w, uint32_t handle, bool active)
 {
@@ -52,6 +68,25 @@ GPU_TEST(run_time_grows_with_the_work_and_never_falls)
 	true_ns = gw_run_ns(w, load->pid) - true_ns;
 	/* Its windows begin and end elsewhere: half as much is close enough for a second. */
 	assert_in_range(last_ns - begin_ns, true_ns / 2, true_ns * 3 / 2);
+}
+
+GPU_TEST(activity_is_known_after_the_wall_clock_was_set_back)
+{
+	uint64_t run_ns;
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+
+	TEST_WAIT(gw_look(w, handle).run_ns > 0);
+	wall_back_s = HOUR_S;
+	assert_int_equal(emu_control(&w->emu, "clock_back %ds", HOUR_S), 0);
+	run_ns = gw_look(w, handle).run_ns;
+	TEST_WAIT(gw_look(w, handle).run_ns > run_ns + GP_NS_PER_S);
+	assert_true(is_known_to_be(w, handle, true));
+	wall_back_s = 0; /* and forward again */
+	assert_int_equal(emu_control(&w->emu, "clock_back 0"), 0);
+	run_ns = gw_look(w, handle).run_ns;
+	TEST_WAIT(gw_look(w, handle).run_ns > run_ns + GP_NS_PER_S);
+	assert_true(is_known_to_be(w, handle, true));
 }
 
 GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task)

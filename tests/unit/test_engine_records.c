@@ -33,6 +33,12 @@ static int write_record(void *arg, const struct gp_undo *undo)
 	return (int)undo->data[0];
 }
 
+static void drop_record(void *arg, int record)
+{
+	(void)arg;
+	book.has[record] = false;
+}
+
 static uint64_t tell_undone_ns(void *arg, int record)
 {
 	(void)arg;
@@ -131,6 +137,7 @@ static struct rig *start(bool observable)
 	memset(&book, 0, sizeof book);
 	book.rig = r;
 	r->config.before_change = write_record;
+	r->config.drop_record = drop_record;
 	r->config.undone_ns = tell_undone_ns;
 	r->config.epoch = engine_ticks_itself ? tell_epoch : NULL;
 	r->gpu.choose = count_action;
@@ -275,6 +282,25 @@ BOTH_TEST(what_we_never_changed_is_not_touched_and_has_no_record)
 }
 
 /* Where a hold was not undone, to ask again does no harm; it does not count as another task. */
+BOTH_TEST(the_record_of_a_task_that_leaves_stays_unless_it_is_seen_released)
+{
+	for (int known = 0; known < 2; known++)
+		for (int held = 0; held < 2; held++) {
+			struct rig *r = start(true);
+
+			run(r, 50 * MS);
+			assert_true(book.has[1] && rig_is(r, 1)->held);
+			rig_is(r, 1)->known &= known ? UINT32_MAX : ~(uint32_t)GP_KNOWN_HELD;
+			rig_is(r, 1)->held = held;
+			r->gpu.task[1].present = false;
+			gp_engine_trigger(r->engine, true);
+			look(r);
+			assert_int_equal(gp_engine_tasks(r->engine), TASKS - 1);
+			assert_int_equal(book.has[1], held || !known);
+			rig_free(r);
+		}
+}
+
 BOTH_TEST(a_renewal_asks_once_more_and_keeps_to_the_room_there_is)
 {
 	struct rig *r = start(true);

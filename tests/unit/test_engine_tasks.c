@@ -665,6 +665,25 @@ RIG_TEST(the_gang_lives_on_when_its_first_task_exits)
 	assert_true(rig_is(r, 2)->held);
 }
 
+RIG_TEST(a_gang_waits_until_the_device_has_room_for_all_of_it)
+{
+	rig_add_many(r, 3);
+	r->attr[2].gang = r->attr[3].gang = 7;
+	r->gpu.base.info.max_held = 2;
+	WANT(HOLD, RUN(0), RUN(0));
+	rig_start(r, &watching);
+	rig_run(r, 10 * MS);
+	assert_true(rig_is(r, 0)->held);
+	r->gpu.fault[FAKE_RELEASE].status = -EIO;
+	WANT(RUN(0), HOLD, HOLD);
+	rig_run(r, 50 * MS);
+	assert_true(rig_is(r, 0)->held);
+	assert_false(rig_is(r, 1)->held || rig_is(r, 2)->held);
+	r->gpu.fault[FAKE_RELEASE].status = 0;
+	rig_run(r, 200 * MS);
+	assert_true(!rig_is(r, 0)->held && rig_is(r, 1)->held && rig_is(r, 2)->held);
+}
+
 RIG_TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 {
 	static const struct {

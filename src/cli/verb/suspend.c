@@ -70,7 +70,7 @@ static void check(struct argp_state *state)
 enum event_kind {
 	BEGAN,   /* ns: how long the hold took */
 	AGAIN,   /* the task is held again. ns of this and the next: held for */
-	ENDED,   /* the process has ended */
+	ENDED,   /* the process has ended, or has executed another program */
 	RESUMED, /* another process released the task, or the daemon's hold ended otherwise */
 	KEPT,    /* the task stays held by another command or by the policy */
 	RELEASED,
@@ -86,6 +86,7 @@ struct event {
 	unsigned again;             /* how often the task had to be held again */
 	struct gp_eviction evicted; /* RELEASED */
 	enum gp_evidence evidence;  /* BEGAN, RELEASED, RESUMED */
+	bool lives;                 /* ENDED: it executes another program */
 	bool by_policy;             /* KEPT */
 	bool worked;                /* although the driver said that it was held */
 };
@@ -149,13 +150,16 @@ static void print_event_text(const struct event *e)
 		       task, time.text);
 		fputs(": holding it again", stdout);
 		break;
-	case ENDED: printf("%s has ended; it was held for %s until then", task, time.text); break;
+	case ENDED:
+		printf("%s %s; it was held for %s until then", task,
+		       e->lives ? "has no queues any more" : "has ended", time.text);
+		break;
 	case RESUMED:
 		if (e->device >= 0)
 			printf("%s was released by another process after %s", task, time.text);
 		else
-			printf("the hold of %s ended after %s: another process released it, the "
-			       "daemon ended, or this program was stopped",
+			printf("the hold of %s ended after %s: another process released it, it has "
+			       "no queues any more, the daemon ended, or this program was stopped",
 			       task, time.text);
 		break;
 	case KEPT:
@@ -199,6 +203,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.again = h->again,
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
 		.evidence = h->last.evidence,
+		.lives = gp_process_lives(h->ref.seen.pid, h->ref.seen.start_time),
 		.worked = h->worked,
 	};
 
