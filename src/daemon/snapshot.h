@@ -17,7 +17,7 @@
 /* What a task did in the last 0.5 to 1 s; if it came later, since then. */
 struct gp_recent {
 	uint64_t over_ns, held_ns; /* the interval, and the time held by the policy in it */
-	uint64_t unproven_ns;      /* time in it in which no activity proved the last release */
+	uint64_t unproven_ns;      /* time in it after a release that is not proven, or failed */
 	uint64_t run_over_ns; /* the interval between two measurements of GPU time; 0: unknown */
 	uint64_t ran_ns;      /* GPU time in it */
 };

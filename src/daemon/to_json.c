@@ -154,9 +154,9 @@ static struct gp_task_condition prevailing(const struct gp_task_stats *t, const 
 	if (2 * r->held_ns > r->over_ns) {
 		c.held = true;
 		c.held_by = GP_HELD_BY_POLICY;
-	} else if (2 * r->unproven_ns > r->over_ns && !ran_most) {
+	} else if (2 * r->unproven_ns + r->held_ns > r->over_ns && !ran_most) {
 		c.held = false;
-		c.known = 0; /* the driver released it, and nothing shows that it runs */
+		c.known = 0; /* for most of the time without a hold nothing shows that it runs */
 	} else if (c.held && r->held_ns) { /* by the policy, for less than half of the time */
 		c.held = false;
 		c.active = true;

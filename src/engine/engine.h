@@ -210,7 +210,7 @@ struct gp_task_stats {
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */
 	uint32_t slice_us;
 	uint64_t held_ns; /* time held by the policy */
-	/* Time in which the driver said that the task is released, and no activity proved it. */
+	/* Time after a release that no activity has proved, or that has failed. */
 	uint64_t unproven_ns;
 	uint64_t preemptions;
 	uint64_t failures;

@@ -92,7 +92,7 @@ struct gp_task {
 	uint64_t noticed_ns; /* latest start of activity that a tick has noticed */
 	uint64_t scheduled;  /* at the last observation */
 	uint64_t held_ns;
-	uint64_t unproven_ns; /* time released by the driver's answer, without a proof */
+	uint64_t unproven_ns; /* time after a release that is not proven, or failed */
 };
 
 /* Counters of a task. They are separate because most ticks do not access them. */

@@ -331,6 +331,17 @@ static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struc
 	v->active_since_ns = t->request_since_ns;
 }
 
+/* `ns` since the last tick. A task that stays held after its release failed is not known to run. */
+static void account_hold(struct gp_task *t, uint64_t ns)
+{
+	bool stuck = t->held && !t->hold.target && (t->hold.in_flight || t->hold.backoff_ns);
+
+	if (t->held && t->policy_hold && !t->unsure)
+		*(t->effect_due ? &t->effect_held_ns : &t->held_ns) += ns;
+	else if (stuck || (!t->held && (t->effect_due || t->unsure)))
+		t->unproven_ns += ns;
+}
+
 static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
 			 struct gp_tick *tick)
 {
@@ -353,10 +364,7 @@ static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 		e->starved_ns = t->starved_ns;
 	if (t->starved_ns > tick->starved_ns && (v->known & GP_KNOWN_WAITED))
 		tick->starved_ns = t->starved_ns;
-	if (t->held && t->policy_hold && !t->unsure)
-		*(t->effect_due ? &t->effect_held_ns : &t->held_ns) += now_ns - e->last_tick_ns;
-	else if (!t->held && t->effect_due)
-		t->unproven_ns += now_ns - e->last_tick_ns;
+	account_hold(t, now_ns - e->last_tick_ns);
 	tick->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
 	tick->measured |= o->run_source == GP_RUN_MEASURED;
 	tick->active |= v->active;

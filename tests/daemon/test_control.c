@@ -157,6 +157,8 @@ CONTROL_TEST(the_state_of_a_task_that_was_released_without_a_proof_is_unknown, 0
 	expect_state(w, 60, 900, false, NULL);
 	expect_state(w, 60, 900, true, NULL);
 	expect_state(w, 60, 300, false, "active");
+	expect_state(w, 400, 500, true, NULL); /* each release failed for some time */
+	expect_state(w, 450, 50, true, "active");
 	expect_state(w, 600, 390, false, "held");
 }
 

@@ -140,6 +140,7 @@ RIG_TEST(a_release_that_nothing_proves_is_not_counted_nor_is_the_hold_after_it)
 /* The hold of an unmanaged task was requested by the engine, so its release is verified too. */
 RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 {
+	uint64_t unproven_ns;
 	unsigned before;
 
 	rig_add(r, GP_UNMANAGED);
@@ -156,12 +157,14 @@ RIG_TEST(a_disproved_release_is_requested_again_also_for_an_unmanaged_task)
 	assert_int_equal(r->events[GP_EVENT_RELEASED], 0);
 	assert_false(rig_task(r, 0).settled);
 	assert_in_range(rig_task(r, 0).unproven_ns, 10 * MS, 50 * MS);
+	unproven_ns = rig_task(r, 0).unproven_ns;
 	rig_is(r, 0)->unproven = false;
 	rig_is(r, 0)->unsure = true;
 	rig_is(r, 0)->failed = -ETIME;
 	before = r->gpu.nasked;
 	gp_engine_trigger(r->engine, false);
 	rig_run(r, 50 * MS);
+	assert_true(rig_task(r, 0).unproven_ns > unproven_ns); /* unsure */
 	assert_true(fake_count(&r->gpu, FAKE_RELEASE, 0, before) >= 1);
 	rig_is(r, 0)->unsure = false;
 	rig_is(r, 0)->failed = 0;
