@@ -29,6 +29,7 @@ struct gp_hold {
 	uint64_t took_ns;  /* from the request to the driver's answer */
 	uint64_t since_ns; /* time of the first hold */
 	unsigned again;    /* how often it was held again after another process released it */
+	bool lapsed;       /* it was released, and is not held again */
 	bool worked;       /* while the driver said that it is held */
 	struct gp_observation last;
 };

@@ -49,6 +49,17 @@ GPREEMPT_UNDO=$work/other expect 1 "gpreempt: process $load (rm-load) was releas
 until_true said first 'holding it again' || fail "not held again: $(<"$work/first")"
 until_true is_held "$load" || fail 'not held again'
 end_job INT "$first"
+
+# It is released while the holder is stopped, and cannot be held again: nothing says that it was.
+suspend_in_background refused "$load"
+kill -STOP "$JOB"
+GPREEMPT_UNDO=$work/other expect 0 '' 'resume beside a stopped holder' "$GPREEMPT" resume "$load"
+emu 'fault disable 0x65 1000'
+end_job CONT "$JOB" && fail 'not held again: exit code 0'
+emu clear_faults
+said refused 'holding it again' || fail "not held again: $(<"$work/refused")"
+said refused "released $load .*, which was not held all the time$" || fail "not held again: $(<"$work/refused")"
+is_running "$load" || fail 'held: this tests nothing'
 ends_right "$load"
 
 # A process that grows a context while it is held has that one held, too.

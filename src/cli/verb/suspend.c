@@ -88,6 +88,7 @@ struct event {
 	enum gp_evidence evidence;  /* BEGAN, RELEASED, RESUMED */
 	bool lives;                 /* ENDED: it executes another program */
 	bool by_policy;             /* KEPT */
+	bool lapsed;                /* RELEASED: it was not held any more before that */
 	bool worked;                /* although the driver said that it was held */
 };
 
@@ -108,6 +109,8 @@ static void print_event_json(const struct event *e)
 		gp_field_put_eviction(o, &e->evicted);
 	if (e->by_policy)
 		gp_field_put_bool(o, "by_policy", true);
+	if (e->kind == RELEASED && e->lapsed)
+		gp_field_put_bool(o, "lapsed", true);
 	if (e->worked)
 		gp_field_put_bool(o, "worked", true);
 	if (e->kind == BEGAN || e->kind == RELEASED || e->kind == RESUMED)
@@ -169,7 +172,7 @@ static void print_event_text(const struct event *e)
 			printf("; this one held it for %s", time.text);
 		break;
 	case RELEASED:
-		if (e->worked)
+		if (e->worked || e->lapsed)
 			printf("released %s, which was not held all the time", task);
 		else
 			printf("released %s after %s", task, time.text);
@@ -204,6 +207,7 @@ static void print_event(const struct gp_hold *h, enum event_kind kind, uint64_t 
 		.evicted = {h->last.evicted_ns, h->last.evicted_by_reset},
 		.evidence = h->last.evidence,
 		.lives = gp_process_lives(h->ref.seen.pid, h->ref.seen.start_time),
+		.lapsed = h->lapsed,
 		.worked = h->worked,
 	};
 
@@ -584,6 +588,7 @@ static int drop_gone(struct gp_holds *holds, struct gp_error *err)
 static int hold_again(struct gp_holds *holds, struct gp_error *err)
 {
 	bool any = false;
+	int r;
 
 	for (unsigned i = 0; i < holds->n; i++) {
 		struct gp_hold *h = &holds->hold[i];
@@ -592,14 +597,22 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 			continue;
 		any = true;
 		h->worked |= works_on(h);
-		if (!h->again++)
+		if (!h->again && !h->lapsed)
 			print_event(h, AGAIN, held_for(h));
+		h->lapsed = true;
 	}
 	if (!any)
 		return 0;
 	/* Limits the rate against a process that releases the task all the time. */
 	gp_stop_sleep(gp_monotonic_ns() + PAUSE_NS);
-	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
+	r = gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
+	for (unsigned i = 0; i < holds->n; i++) {
+		struct gp_hold *h = &holds->hold[i];
+
+		h->again += h->lapsed && h->held;
+		h->lapsed &= !h->held;
+	}
+	return r;
 }
 
 static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
