@@ -65,6 +65,26 @@ static void answer_failure(struct gp_device_thread *dt, uint64_t token,
 	answer(dt, token, status, find_reason(dt, t, status).text);
 }
 
+/* The tasks of the gang on this device, without a gang the task itself. */
+static bool is_in_gang(const struct gp_task_stats *t, const struct gp_task_stats *member)
+{
+	return member->id == t->id || (t->attr.gang && member->attr.gang == t->attr.gang);
+}
+
+static uint64_t count_failures(const struct gp_device_thread *dt, const struct gp_task_stats *t)
+{
+	uint64_t failures = 0;
+	struct gp_task_stats m;
+
+	if (!t->attr.gang)
+		return t->failures;
+	for (unsigned i = 0; i < gp_engine_tasks(dt->engine); i++) {
+		gp_engine_task_stats(dt->engine, i, &m);
+		failures += is_in_gang(t, &m) ? m.failures : 0;
+	}
+	return failures;
+}
+
 static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
 {
 	bool leaves = o->kind == GP_COMMAND_ATTR && o->attr.class == GP_UNMANAGED;
@@ -78,6 +98,7 @@ static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const st
 							  .kind = kind,
 							  .was_held = t.held || t.unsure,
 							  .failures = t.failures,
+							  .gang_failures = count_failures(dt, &t),
 							  .since_ns = now_ns};
 }
 
@@ -134,7 +155,7 @@ static bool is_hopeless(struct gp_device_thread *dt, uint64_t now_ns, const stru
 
 	if (waited_ns >= HOLD_LIMIT_NS)
 		return true;
-	if (t->failures < w->failures + HOLD_FAILURES)
+	if (count_failures(dt, t) < w->gang_failures + HOLD_FAILURES)
 		return false;
 	gp_gpu_why(dt->gpu, t->handle, &why);
 	return why.code || waited_ns >= HOLD_UNEXPLAINED_NS;
@@ -192,11 +213,40 @@ static bool may_be_seen_to_work(const struct gp_waiting *w, const struct gp_task
 	       t->evidence == GP_EVIDENCE_DRIVER && now_ns < w->since_ns + WORK_NS;
 }
 
+/* A hold covers the whole gang, and so does its end. Finds another task of the gang that is not
+ * held yet, or not released. */
+static bool find_straggler(const struct gp_device_thread *dt, const struct gp_task_stats *t,
+			   bool held, struct gp_task_stats *straggler)
+{
+	for (unsigned i = 0; t->attr.gang && i < gp_engine_tasks(dt->engine); i++) {
+		gp_engine_task_stats(dt->engine, i, straggler);
+		if (straggler->id == t->id || !is_in_gang(t, straggler))
+			continue;
+		if (held ? !straggler->held || !straggler->settled
+			 : !straggler->held_by && !straggler->held_elsewhere &&
+				    (straggler->held || !straggler->settled))
+			return true;
+	}
+	return false;
+}
+
+static void answer_for_gang(struct gp_device_thread *dt, const struct gp_waiting *w,
+			    const struct gp_task_stats *straggler, int status)
+{
+	struct gp_error why = find_reason(dt, straggler, status);
+
+	gp_error_prefix(&why, w->kind == GP_COMMAND_HOLD
+				      ? "another process of its gang cannot be held"
+				      : "another process of its gang may still be held");
+	answer(dt, w->token, status, why.text);
+}
+
 /* Returns true if the wait is over; then it was answered. */
 static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w)
 {
-	bool held = w->kind == GP_COMMAND_HOLD;
-	struct gp_task_stats t;
+	bool held = w->kind == GP_COMMAND_HOLD, lags = false;
+	struct gp_task_stats t, straggler;
+	int status;
 
 	if (gp_engine_find_task(dt->engine, w->task, &t)) {
 		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
@@ -222,20 +272,25 @@ static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct g
 	if (held ? t.held && t.settled : t.held_by || t.held_elsewhere || (!t.held && t.settled)) {
 		if (!held && may_be_seen_to_work(w, &t, now_ns))
 			return false;
-		answer(dt, w->token, 0, "");
-		return true;
+		lags = find_straggler(dt, &t, held, &straggler);
+		if (!lags) {
+			answer(dt, w->token, 0, "");
+			return true;
+		}
 	}
-	if (!is_hopeless(dt, now_ns, w, &t))
+	if (!is_hopeless(dt, now_ns, w, lags ? &straggler : &t))
 		return false;
 	if (held)
 		gp_engine_user_release(
 			dt->engine,
 			w->task); /* so that the failed hold does not take effect later */
+	status = now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT;
 	if (!gp_process_lives(t.pid, t.start_time))
 		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
+	else if (lags)
+		answer_for_gang(dt, w, &straggler, status);
 	else
-		answer_failure(dt, w->token, &t,
-			       now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
+		answer_failure(dt, w->token, &t, status);
 	return true;
 }
 

@@ -23,6 +23,7 @@ struct gp_waiting {
 	enum gp_command_kind kind; /* HOLD, RELEASE or ATTR; RELEASE also to become unmanaged */
 	bool was_held;             /* when the wait began */
 	uint64_t failures;         /* failures of the task then */
+	uint64_t gang_failures;    /* and of all tasks of its gang */
 	uint64_t since_ns;
 };
 

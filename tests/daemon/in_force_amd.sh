@@ -35,6 +35,18 @@ if said tracer traces; then
 	[[ $(not_in_force "$second" be) == *traced* ]] || fail 'a process that a debugger traces: JSON'
 	sets "$second" unmanaged 'set --class unmanaged'
 	[[ $out == *'; in force on 1 device' ]] || fail "unmanaged: $out"
+
+	# A gang is held as a whole or not at all.
+	for pid in "$first" "$second"; do
+		"$GPREEMPT" set "$pid" --class be --gang both >"$work/set" || fail "a gang: $(<"$work/set")"
+	done
+	try "$GPREEMPT" suspend "$first"
+	[[ $status == 1 && $out == '' && $err == *'another process of its gang cannot be held: '*"$second"* ]] ||
+		fail "a gang of which one process cannot be held: exit $status, '$out', '$err'"
+	until_true is_running "$first" || fail 'one process of the gang is left held'
+	for pid in "$first" "$second"; do
+		expect 0 '' 'no gang' "$GPREEMPT" set "$pid" --class unmanaged --gang none
+	done
 else
 	echo 'skipped: processes cannot be traced here'
 fi
@@ -59,7 +71,7 @@ is_running "$second" || fail 'unmanaged, and held'
 # It is held when the answer comes.
 sets "$second" be 'set --class be'
 [[ $out == *'; in force on 1 device' ]] || fail "be: $out" "$(<"$work/daemon")"
-is_held "$second" || fail 'it says in force, and the process is not held'
+until_true is_held "$second" || fail 'it says in force, and the process is not held'
 
 # A user's hold ends, and the policy holds the process all the time: it is not said to be released.
 # On a busy machine the service can be without work for a moment.
@@ -73,7 +85,7 @@ jq -es 'map([.event, .by_policy]) == [["held", null], ["kept", true]]' "$work/ou
 expect 0 '' 'suspend' "$GPREEMPT" suspend "$second"
 expect 0 '' 'resume' "$GPREEMPT" resume "$second"
 [[ $out == "$second (kfd-load) is not held by a user any more; the policy of gpreemptd holds it" ]] || fail "resume: $out"
-is_held "$second" || fail 'the policy does not hold it: this tests nothing'
+until_true is_held "$second" || fail 'the policy does not hold it: this tests nothing'
 end_daemon
 ends_right "$first"
 ends_right "$second"
