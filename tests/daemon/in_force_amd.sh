@@ -71,7 +71,7 @@ is_running "$second" || fail 'unmanaged, and held'
 # It is held when the answer comes.
 sets "$second" be 'set --class be'
 [[ $out == *'; in force on 1 device' ]] || fail "be: $out" "$(<"$work/daemon")"
-until_true is_held "$second" || fail 'it says in force, and the process is not held'
+is_held "$second" || fail 'it says in force, and the process is not held'
 
 # A user's hold ends, and the policy holds the process all the time: it is not said to be released.
 # On a busy machine the service can be without work for a moment.
