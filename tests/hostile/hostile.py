@@ -378,7 +378,7 @@ class Run:
         if self.c.op == 'emu':
             self.emulator.control('clear_faults')
             for line in self.c.heal:
-                self.emulator.control(line.replace('PID', str(self.target)))
+                self.emulator.control(line.replace('PID', str(self.target)).replace('SERVICE', str(self.service)))
             self.emulator.wake()
         self.trace('faults cleared, applied %d times' % self.applied)
 
@@ -1119,8 +1119,8 @@ AMD_FAULTS = {
 }
 AMD_EMU = [('reset_counts', ()), ('preempt_timeout 1', ()), ('preempt_timeout 3', ()), ('preempt_timeout 1000', ()),
            ('evict PID', ('restore PID',)),
-           # The driver never restores a process after a reset. Here it is, to see that gpreempt does not hold it.
-           ('reset 0 begin', ('reset 0 end', 'restore PID')), ('hold_mutex PID 500ms', ())]
+           # The driver never restores a process after a reset. Here they are, to see that gpreempt does not hold them.
+           ('reset 0 begin', ('reset 0 end', 'restore PID', 'restore SERVICE')), ('hold_mutex PID 500ms', ())]
 
 NV_BUSY, NV_LOST, NV_PERMISSION, NV_CHANNEL, NV_CLIENT, NV_HANDLE, NV_STATE, NV_FOUND, NV_TIMEOUT = \
     0x03, 0x0f, 0x1b, 0x21, 0x23, 0x33, 0x40, 0x57, 0x65
@@ -1355,10 +1355,13 @@ def die_with_parent():
 
 
 def start_worker(args):
-    """In a pid and mount namespace of its own: other tests are not disturbed, and nothing is left."""
+    """In a pid and mount namespace of its own: other tests are not disturbed, and nothing is left. The
+    namespace's first process is a shell, which waits for the orphans."""
     unshare = ['unshare', '--pid', '--fork', '--kill-child', '--mount', '--mount-proc']
     if not shutil.which('unshare') or subprocess.run(unshare + ['true'], stderr=subprocess.DEVNULL).returncode:
         unshare = []
+    else:
+        unshare += ['bash', '-c', '"$@"; exit $?', 'bash']
     words = unshare + [sys.executable, sys.argv[0], '--worker'] + ['-v'] * args.verbose + args.vendor
     return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                             preexec_fn=die_with_parent)
