@@ -378,7 +378,10 @@ class Run:
         if self.c.op == 'emu':
             self.emulator.control('clear_faults')
             for line in self.c.heal:
-                self.emulator.control(line.replace('PID', str(self.target)).replace('SERVICE', str(self.service)))
+                try:
+                    self.emulator.control(line.replace('PID', str(self.target)).replace('SERVICE', str(self.service)))
+                except ProcessLookupError:
+                    pass  # a target that has ended, or executes another program
             self.emulator.wake()
         self.trace('faults cleared, applied %d times' % self.applied)
 
@@ -1243,7 +1246,9 @@ def all_combinations(vendor):
     for fault, heal in emu:
         if heal is None:
             continue
-        for action in CLI + DAEMON + ENDS + SHOW + ['daemon-ready']:
+        # A target that ends or executes another program takes its eviction with it.
+        ends = ['daemon-gang'] if fault.startswith(('reset 0', 'evict')) else ENDS
+        for action in CLI + DAEMON + ends + SHOW + ['daemon-ready']:
             for when in ('1', 'held'):
                 if when == 'held' and action in NO_HOLD:
                     continue
