@@ -577,7 +577,7 @@ class Run:
                 p.kill()
         if self.lies_agree('release'):  # as the driver confirmed it, there is no record
             self.gpreempt('resume', self.target, '--no-daemon', hostile=False).wait()
-        if not self.emulator.runs(self.target, 0.5):
+        if not self.emulator.runs(self.target, 0.5) or not self.emulator.runs(self.service, 0.5):
             # On NVIDIA GPUs queues stay disabled; the keeper's --once follows an ended service. It
             # ends after 3 s, whether it is done or not.
             for _ in range(int(patience())):
@@ -593,7 +593,7 @@ class Run:
             self.trace('LEFT STOPPED')
             self.gpreempt('resume', '--all', hostile=False).wait()
         if not self.emulator.runs(self.service, BACK_S):
-            self.stopped.append('the service')
+            self.stopped.append('the service: %s' % self.emulator.look(self.service))
         for p in self.programs:
             if p.process.returncode and -p.process.returncode in (
                     signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE):
