@@ -62,7 +62,7 @@ for pid in "$LOAD" "$load"; do
 	kill -STOP "$JOB"
 	try "$GPREEMPT" resume "$pid"
 	exits 0 '' 'resume beside a stopped holder'
-	[[ $pid == "$load" || $out == *'(only the driver confirms it, no work was seen since)' ]] ||
+	[[ $pid == "$load" || $out == *'(only the driver confirms it, not every queue was seen to work since)' ]] ||
 		fail "resume of a program without work: $out"
 	[[ $pid == "$LOAD" || $out != *'only the driver'* ]] || fail "resume of a program that works: $out"
 	end_job CONT "$JOB" || fail "a holder that goes on: exit $?"

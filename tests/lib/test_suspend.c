@@ -73,6 +73,21 @@ LIB_TEST_ON(the_evidence_for_a_hold_is_told, amd)
 	assert_int_equal(kfd_emu_control(&w->amd, "clear_faults"), 0);
 }
 
+/* It shows nothing of a queue without packets: the caller that asks again gets it. */
+LIB_TEST_ON(a_release_that_only_the_driver_confirms_is_made_again, amd)
+{
+	struct lw_load *idle = lw_load_with(w, "--queues", "2", "--idle", NULL);
+	struct gpreempt *g = lw_open(idle->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	kfd_emu_control(&w->amd, "ignore resume_queues 2 1");
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+	assert_int_equal(lw_held(w, idle->pid), 2);
+	assert_int_equal(gpreempt_evidence(g), GPREEMPT_BY_DRIVER);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
+	assert_int_equal(lw_held(w, idle->pid), 0);
+}
+
 /* Every way to release fails: no queue is reported as one that runs for certain. The caller has to
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
