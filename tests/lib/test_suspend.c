@@ -88,6 +88,26 @@ LIB_TEST_ON(a_release_that_only_the_driver_confirms_is_made_again, amd)
 	assert_int_equal(lw_held(w, idle->pid), 0);
 }
 
+/* The release of an evicted process cannot be seen before the driver restores it. */
+LIB_TEST_ON(a_release_without_effect_is_noticed_when_the_driver_restores_the_process, amd)
+{
+	struct lw_load *load = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+	char control[32];
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	snprintf(control, sizeof control, "evict %d", load->pid);
+	kfd_emu_control(&w->amd, control);
+	emulator_sleep_ms(200);
+	kfd_emu_control(&w->amd, "ignore resume_queues 1 1");
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 1);
+	assert_int_equal(lw_held(w, load->pid), 1);
+	snprintf(control, sizeof control, "restore %d", load->pid);
+	kfd_emu_control(&w->amd, control);
+	TEST_WAIT(!lw_held(w, load->pid));
+	lw_must_run(w, load->pid);
+}
+
 /* Every way to release fails: no queue is reported as one that runs for certain. The caller has to
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)

@@ -174,8 +174,7 @@ static void print_released(const struct outcome *o, const struct released *r)
 	else
 		printf(", which %d (%s) held", owner->pid, owner->name);
 	gp_print_eviction(&r->evicted);
-	if (!r->evicted.ns) /* which is why there is no work */
-		gp_print_evidence(r->evidence, false);
+	gp_print_evidence(r->evidence, false);
 	putchar('\n');
 }
 

@@ -478,6 +478,8 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 
 	if (p->state == GP_AMD_PROOF_EVICTED && !is_evicted(t)) {
 		gp_amd_proof_begin(t, false, false, now_ns);
+		if (is_begun(p)) /* answered before: see ask_again() */
+			p->state = GP_AMD_PROOF_QUIET;
 		return true;
 	}
 	if (g->known && g->proof_number == p->number && is_disproved_end(p) && !t->queued)
