@@ -108,6 +108,20 @@ LIB_TEST_ON(a_release_without_effect_is_noticed_when_the_driver_restores_the_pro
 	lw_must_run(w, load->pid);
 }
 
+/* The session is begun, whatever the driver says, and this process ends it before it tries again.
+ */
+LIB_TEST_ON(a_session_that_the_driver_denies_is_not_left_behind, amd)
+{
+	struct lw_load *load = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+
+	kfd_emu_control(&w->amd, "late_errno enable 114 1"); /* EALREADY */
+	assert_true(gpreempt_suspend_queues(g, NULL, 0) < 0);
+	assert_null(strstr(gpreempt_why(g), "another debugger"));
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	assert_int_equal(lw_held(w, load->pid), 1);
+}
+
 /* Every way to release fails: no queue is reported as one that runs for certain. The caller has to
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
