@@ -126,14 +126,21 @@ LIB_TEST_ON(a_session_that_the_driver_denies_is_not_left_behind, amd)
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
 {
+	/* EIO; ESRCH, which is untrue of a process that lives */
+	static const char *const fault[][2] = {
+		{"errno resume_queues 5 1000000", "errno disable 5 1000000"},
+		{"errno resume_queues 5 1000000", "errno disable 3 1000000"},
+		{"errno resume_queues 3 1000000", "errno disable 3 1000000"},
+		{"errno resume_queues 3 1000000", "errno disable 22 1000000"},
+	};
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_false(lw_queue(g, 0).unsure);
-	kfd_emu_control(&w->amd, "errno resume_queues 5 1000000");
-	kfd_emu_control(&w->amd, "errno disable 5 1000000");
 	for (int i = 0; i < 4; i++) {
+		kfd_emu_control(&w->amd, fault[i][0]);
+		kfd_emu_control(&w->amd, fault[i][1]);
 		assert_true(gpreempt_resume_queues(g, NULL, 0) < 0);
 		assert_int_equal(lw_held(w, load->pid), 2);
 		for (unsigned k = 0; k < 2; k++)

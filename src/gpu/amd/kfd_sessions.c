@@ -753,12 +753,21 @@ static int release_again(struct gp_kfd_thread *h, struct gp_amd_task *const *tas
 	return r;
 }
 
+/* That the driver does not find a process with queues does not mean that they run. */
+static int believe_gone(const struct gp_amd_task *task, int code)
+{
+	bool gone = gp_process_gone(task->pid, task->start_time) || !has_queues(task->pid);
+
+	return code == -ESRCH && !gone ? -EIO : code;
+}
+
 /* A task without a session has no suspended queues, unless its work shows the contrary. */
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
 		   bool *proven)
 {
 	struct gp_amd_task *mine[GP_AMD_BATCH_MAX];
 	unsigned nmine = 0;
+	int r;
 
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->hold_want = false;
@@ -766,7 +775,8 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 			mine[nmine++] = task[i];
 	}
 	*proven = true;
-	return nmine ? release(h, mine[0]->target, mine, nmine, proven) : release_again(h, task, n);
+	r = nmine ? release(h, mine[0]->target, mine, nmine, proven) : release_again(h, task, n);
+	return believe_gone(task[0], r);
 }
 
 /* Holds new queues of held tasks. */
