@@ -143,6 +143,19 @@ else
 	echo 'skipped: no cgroup v2 can be made and frozen here'
 fi
 
+# The keeper has claimed the record of a dead holder, and looks at the process: it did not hold it.
+suspend_in_background claimed "$load"
+holder=$JOB
+in_background keeper "$BUILD/gpreempt-keeper"
+kfd_emu 'delay get_queue_snapshot 600ms 1000'
+kill_job "$holder"
+sleep 0.3
+expect 0 '' 'resume while the keeper undoes' "$GPREEMPT" resume "$load"
+kfd_emu clear_faults
+[[ $out == "released $load (kfd-load)"* && $out != *gpreempt-keeper* ]] || fail "resume while the keeper undoes: '$out'"
+kill_job "$JOB"
+is_running "$load" || fail 'held after the keeper'
+
 # The keeper names the process and the holder in its log, and kills the holder that cannot release.
 suspend_in_background killed "$load"
 holder=$JOB

@@ -671,8 +671,8 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct outcome *o
 		take(file, a, o);
 	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
 		replay(file, a->slot, &e, o);
-	else if (gp_record_process_lives(&a->entry))
-		note_released(o, a->entry.undo.pid, &a->owner, NULL,
+	else if (gp_record_process_lives(&a->entry)) /* a keeper that claimed it did not hold it */
+		note_released(o, a->entry.undo.pid, a->entry.claimed ? NULL : &a->owner, NULL,
 			      gp_backend_find(a->entry.backend));
 	else
 		o->stale++;
