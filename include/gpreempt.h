@@ -54,7 +54,8 @@ struct gpreempt;
 
 enum gpreempt_flag {
 	/* List queues without attaching to the process. On AMD this does not disturb the process,
-	 * but leaves addresses, pending work and priorities unknown. Holding is not affected. */
+	 * but leaves addresses, pending work and priorities unknown. Holding is not affected; from
+	 * the first hold on, all values are read. */
 	GPREEMPT_FROM_AFAR = 1 << 0,
 	/* Also hold a server that works for many programs (NVIDIA's MPS). All of them stop. */
 	GPREEMPT_FORCE = 1 << 1,

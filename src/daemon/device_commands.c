@@ -210,7 +210,7 @@ static bool may_be_seen_to_work(const struct gp_waiting *w, const struct gp_task
 				uint64_t now_ns)
 {
 	return w->was_held && !t->held && !t->held_by && !t->evicted.ns &&
-	       t->evidence == GP_EVIDENCE_DRIVER && now_ns < w->since_ns + WORK_NS;
+	       t->evidence == GP_EVIDENCE_DRIVER && !t->in_part && now_ns < w->since_ns + WORK_NS;
 }
 
 /* A hold covers the whole gang, and so does its end. Finds another task of the gang that is not

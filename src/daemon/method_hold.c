@@ -394,13 +394,15 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 }
 
 /* Whether a task of the process may be held although nothing wants it: an earlier release has
- * failed or is not complete. */
+ * failed, is not complete, or is confirmed by the driver only. */
 static bool is_being_released(const struct gp_control *c, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
 		const struct gp_task_stats *t = find_stats(c, &proc->task[i]);
 
-		if (t && !t->settled && !t->held_by)
+		if (t && !t->held_by &&
+		    (!t->settled || (t->attr.class != GP_UNMANAGED && !t->held &&
+				     t->evidence == GP_EVIDENCE_DRIVER)))
 			return true;
 	}
 	return false;

@@ -212,8 +212,10 @@ static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 	bool left_alone = gp_is_left_alone(e, i);
 
 	return !t->hold.in_flight &&
-	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t)) &&
-	       (e->gpu->info.caps & GP_CAP_HOLD) && (wants_hold(t) || t->our_hold || !left_alone);
+	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t) ||
+		t->release_again) &&
+	       (e->gpu->info.caps & GP_CAP_HOLD) &&
+	       (wants_hold(t) || t->our_hold || !left_alone || t->release_again);
 }
 
 /* Copies the plan into the task. */
@@ -359,6 +361,7 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind k
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
 	t->undone_told &= !a->in_flight;
+	t->release_again &= kind == GP_ACT_SLICE || !a->in_flight;
 	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
 	if (a->in_flight && kind == GP_ACT_HOLD) {
 		t->held &= !t->hold_again; /* not trusted; the next observation shows the state */

@@ -205,6 +205,7 @@ struct gp_task_stats {
 	 * it. False if that is not visible. */
 	bool held_elsewhere;
 	enum gp_evidence evidence;  /* of the last hold or release, at the last tick */
+	bool in_part;               /* of a release: some of its work was seen, not all */
 	struct gp_eviction evicted; /* at the last tick, whether it is held or not */
 	bool refused;               /* the policy cannot guarantee what the task requests */
 	uint64_t overruns; /* requests that exceeded the task's budget, as the policy saw it */

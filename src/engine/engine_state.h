@@ -34,6 +34,7 @@ struct gp_task {
 	bool prepared;       /* the back end has prepared for actions with it */
 	bool unrecorded;     /* changed, but its undo record is not written: put it back */
 	bool let_go;         /* another process asked for its release: put it back */
+	bool release_again;  /* a user asks again for a release that only the driver confirms */
 	bool hold_again;     /* the hold may have been undone: request it again */
 	bool slice_again;    /* the same for the slice */
 	bool undone_told;    /* it was reported that another process undid the hold and the slice */
@@ -57,7 +58,7 @@ struct gp_task {
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
 	enum gp_evidence evidence; /* as observed */
-	bool in_part;              /* as observed: a part of the work after an unproven release */
+	bool in_part;              /* as observed: a part of the work after a release */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
 	 * counted when activity proves it. If the next release is requested earlier, a hold is
 	 * counted then, unless `distrusted`. The members effect_* describe it. */
@@ -217,6 +218,9 @@ void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns
 void gp_engine_renew_undo(struct gp_engine *e);
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
+/* The release of the task was asked for: asks the back end again if only the driver confirms the
+ * last release. */
+void gp_engine_release_again(struct gp_task *t);
 /* Drops the records of unmanaged tasks that are in their original state. */
 void gp_engine_drop_records(struct gp_engine *e);
 void gp_engine_drop_record_of_gone(struct gp_engine *e, uint64_t now_ns, struct gp_task *t);

@@ -41,11 +41,26 @@ static bool release_is_asked(const struct gp_engine *e, const struct gp_task *t)
 	       e->config.release_asked(e->config.arg, t->record_number);
 }
 
+/* A released task stays stopped if the driver has confirmed a release that it has not made. */
+void gp_engine_release_again(struct gp_task *t)
+{
+	t->release_again |= t->prepared && !t->held && !t->unsure && !t->unproven &&
+			    !t->hold.in_flight && t->evidence == GP_EVIDENCE_DRIVER;
+}
+
+static void note_request(const struct gp_engine *e, struct gp_task *t)
+{
+	if (t->let_go || !release_is_asked(e, t))
+		return;
+	t->let_go = true;
+	gp_engine_release_again(t);
+}
+
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t)
 {
 	if (!t->undo_kept)
 		return;
-	t->let_go |= release_is_asked(e, t);
+	note_request(e, t);
 	t->undo_kept = false;
 	if (gp_engine_keep_record(e, t))
 		t->undo_kept = true; /* the old record remains */
@@ -53,8 +68,8 @@ void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t)
 
 static bool is_original(const struct gp_task *t)
 {
-	return !t->held && !t->our_hold && !t->unsure && !t->slice_us && !t->hold.in_flight &&
-	       !t->slice.in_flight;
+	return !t->held && !t->our_hold && !t->unsure && !t->release_again && !t->slice_us &&
+	       !t->hold.in_flight && !t->slice.in_flight;
 }
 
 static void drop_record(struct gp_engine *e, struct gp_task *t)
@@ -111,7 +126,7 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
-		t->let_go |= release_is_asked(e, t);
+		note_request(e, t);
 		t->undo_kept = false;
 		if (!t->touched)
 			continue;

@@ -113,6 +113,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 {
 	bool known = o->known & GP_KNOWN_HELD;
 	bool was = t->held, was_in_flight = t->hold.in_flight, untold;
+	bool was_released = !was && !t->unsure && !t->untold;
 
 	settle_effect(e, t, o, now_ns);
 	untold = t->untold;
@@ -121,7 +122,8 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		t->unsure = o->unsure;
 		t->our_hold |= t->held; /* an observation in between may have cleared it */
 		t->untold = false;
-		gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
+		if (t->held || !was_released) /* else it was released again */
+			gp_hold_took_effect(e, t, now_ns - t->hold.issued_ns, o->unproven);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
 		/* The task may be released, or this engine may still hold it. */
 		t->held = false;

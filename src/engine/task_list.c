@@ -317,6 +317,7 @@ int gp_engine_user_release(struct gp_engine *e, uint64_t task)
 	if (!t)
 		return -ESRCH;
 	t->user_hold = false;
+	gp_engine_release_again(t);
 	e->gangs_stale = true;
 	gp_engine_trigger(e, false);
 	return 0;
@@ -344,13 +345,14 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.held_for_gang = t->gang_user_hold && !t->user_hold,
 		.held = t->held && !t->unsure,
 		.unsure = t->unsure,
-		.settled = !t->hold.in_flight && !t->unsure && !t->unproven &&
+		.settled = !t->hold.in_flight && !t->unsure && !t->unproven && !t->release_again &&
 			   (t->held ? t->our_hold || !(t->user_hold || t->gang_user_hold)
 				    : !t->our_hold),
 		.held_elsewhere = t->held && !t->our_hold && !t->unsure && !t->hold.in_flight &&
 				  !t->policy_hold && !t->gang_user_hold &&
 				  gp_is_left_alone(e, index),
 		.evidence = t->evidence,
+		.in_part = t->in_part,
 		.evicted = t->evicted,
 		.refused = t->refused,
 		.overruns = counters->overruns,

@@ -133,7 +133,7 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
-	bool in_part;              /* of an unproven release: some of its work was seen */
+	bool in_part;              /* of a release: some of its work was seen, not all */
 	enum gp_evidence evidence; /* of the last hold or release */
 	/* The driver itself keeps the task off the device, released or not: until it restores it
 	 * or, after a reset of the device, until the process ends. */

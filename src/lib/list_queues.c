@@ -120,7 +120,9 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_detail how,
 		    struct gp_lib_queues *queues)
 {
-	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
+	/* Only the session of a hold, which exists then, shows what is held. */
+	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR) ||
+		       gp_lib_attachment_of(g, ref);
 	struct gpreempt_queue *to;
 	struct gp_queue *from;
 	int n = gp_task_ref_queues(ref, closely, &from, &g->err);

@@ -62,7 +62,7 @@ for pid in "$LOAD" "$load"; do
 	kill -STOP "$JOB"
 	try "$GPREEMPT" resume "$pid"
 	exits 0 '' 'resume beside a stopped holder'
-	[[ $pid == "$load" || $out == *'(only the driver confirms it, no work was seen since)' ]] ||
+	[[ $pid == "$load" || $out == *'(only the driver confirms it, not every queue was seen to work since)' ]] ||
 		fail "resume of a program without work: $out"
 	[[ $pid == "$LOAD" || $out != *'only the driver'* ]] || fail "resume of a program that works: $out"
 	end_job CONT "$JOB" || fail "a holder that goes on: exit $?"
@@ -142,6 +142,19 @@ if can_freeze; then
 else
 	echo 'skipped: no cgroup v2 can be made and frozen here'
 fi
+
+# The keeper has claimed the record of a dead holder, and looks at the process: it did not hold it.
+suspend_in_background claimed "$load"
+holder=$JOB
+in_background keeper "$BUILD/gpreempt-keeper"
+kfd_emu 'delay get_queue_snapshot 600ms 1000'
+kill_job "$holder"
+sleep 0.3
+expect 0 '' 'resume while the keeper undoes' "$GPREEMPT" resume "$load"
+kfd_emu clear_faults
+[[ $out == "released $load (kfd-load)"* && $out != *gpreempt-keeper* ]] || fail "resume while the keeper undoes: '$out'"
+kill_job "$JOB"
+is_running "$load" || fail 'held after the keeper'
 
 # The keeper names the process and the holder in its log, and kills the holder that cannot release.
 suspend_in_background killed "$load"

@@ -40,6 +40,23 @@ expect 0 '' 'resume' "$GPREEMPT" resume "$load"
 [[ $out != *confirm* ]] || fail "resume: $out"
 [[ $("$GPREEMPT" ps) != *'only the driver'* ]] || fail "the table after the release: $("$GPREEMPT" ps)"
 makes_progress "$load" || fail 'no progress'
+
+# A queue without packets stays suspended after a RESUME that does nothing and is confirmed. The
+# release is asked for again by each resume, and ends the session.
+start_kfd_load --queues 1 --idle
+expect 0 '' 'a class' "$GPREEMPT" set "$LOAD" --class be
+for again in "$LOAD" --all '--all --no-daemon'; do
+	expect 0 '' 'a hold of an idle program' "$GPREEMPT" suspend "$LOAD"
+	kfd_emu 'ignore resume_queues 1 1'
+	expect 0 '' 'a release that is a lie' "$GPREEMPT" resume "$LOAD"
+	[[ $out == "released $LOAD "*'(only the driver confirms it, not every queue was seen to work since)' ]] || fail "a lie: $out"
+	is_held "$LOAD" || fail 'released: this tests nothing'
+	# shellcheck disable=SC2086
+	expect 0 '' "resume $again after a lie" "$GPREEMPT" resume $again
+	[[ $out == *"released $LOAD "*'(only the driver confirms it, '* ]] || fail "resume $again: $out"
+	is_running "$LOAD" || fail "resume $again: held for good"
+done
+stop_kfd_load "$LOAD"
 end_job TERM "$daemon" || fail "the daemon: exit $?"
 ends_right "$load"
 finish

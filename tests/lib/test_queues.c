@@ -94,6 +94,7 @@ LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 	/* A hold attaches to the process. */
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_held(w, load->pid), 2);
+	assert_true(lw_queue(g, 0).held && lw_queue(g, 1).held);
 	assert_int_equal(kfd_emu_count(&w->amd, "enable"), 1);
 	lw_close(g);
 	assert_int_equal(lw_held(w, load->pid), 0);

@@ -73,18 +73,74 @@ LIB_TEST_ON(the_evidence_for_a_hold_is_told, amd)
 	assert_int_equal(kfd_emu_control(&w->amd, "clear_faults"), 0);
 }
 
+/* It shows nothing of a queue without packets: the caller that asks again gets it. */
+LIB_TEST_ON(a_release_that_only_the_driver_confirms_is_made_again, amd)
+{
+	struct lw_load *idle = lw_load_with(w, "--queues", "2", "--idle", NULL);
+	struct gpreempt *g = lw_open(idle->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	kfd_emu_control(&w->amd, "ignore resume_queues 2 1");
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+	assert_int_equal(lw_held(w, idle->pid), 2);
+	assert_int_equal(gpreempt_evidence(g), GPREEMPT_BY_DRIVER);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
+	assert_int_equal(lw_held(w, idle->pid), 0);
+}
+
+/* The release of an evicted process cannot be seen before the driver restores it. */
+LIB_TEST_ON(a_release_without_effect_is_noticed_when_the_driver_restores_the_process, amd)
+{
+	struct lw_load *load = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+	char control[32];
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	snprintf(control, sizeof control, "evict %d", load->pid);
+	kfd_emu_control(&w->amd, control);
+	emulator_sleep_ms(200);
+	kfd_emu_control(&w->amd, "ignore resume_queues 1 1");
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 1);
+	assert_int_equal(lw_held(w, load->pid), 1);
+	snprintf(control, sizeof control, "restore %d", load->pid);
+	kfd_emu_control(&w->amd, control);
+	TEST_WAIT(!lw_held(w, load->pid));
+	lw_must_run(w, load->pid);
+}
+
+/* The session is begun, whatever the driver says, and this process ends it before it tries again.
+ */
+LIB_TEST_ON(a_session_that_the_driver_denies_is_not_left_behind, amd)
+{
+	struct lw_load *load = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+
+	kfd_emu_control(&w->amd, "late_errno enable 114 1"); /* EALREADY */
+	assert_true(gpreempt_suspend_queues(g, NULL, 0) < 0);
+	assert_null(strstr(gpreempt_why(g), "another debugger"));
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	assert_int_equal(lw_held(w, load->pid), 1);
+}
+
 /* Every way to release fails: no queue is reported as one that runs for certain. The caller has to
  * ask again. */
 LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
 {
+	/* EIO; ESRCH, which is untrue of a process that lives */
+	static const char *const fault[][2] = {
+		{"errno resume_queues 5 1000000", "errno disable 5 1000000"},
+		{"errno resume_queues 5 1000000", "errno disable 3 1000000"},
+		{"errno resume_queues 3 1000000", "errno disable 3 1000000"},
+		{"errno resume_queues 3 1000000", "errno disable 22 1000000"},
+	};
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_false(lw_queue(g, 0).unsure);
-	kfd_emu_control(&w->amd, "errno resume_queues 5 1000000");
-	kfd_emu_control(&w->amd, "errno disable 5 1000000");
 	for (int i = 0; i < 4; i++) {
+		kfd_emu_control(&w->amd, fault[i][0]);
+		kfd_emu_control(&w->amd, fault[i][1]);
 		assert_true(gpreempt_resume_queues(g, NULL, 0) < 0);
 		assert_int_equal(lw_held(w, load->pid), 2);
 		for (unsigned k = 0; k < 2; k++)

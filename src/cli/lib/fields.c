@@ -190,6 +190,7 @@ void gp_print_evidence(enum gp_evidence evidence, bool held)
 		      stdout);
 	else if (evidence == GP_EVIDENCE_DRIVER)
 		fputs(held ? " (only the driver confirms it, no work was seen to stand still)"
-			   : " (only the driver confirms it, no work was seen since)",
+			   : " (only the driver confirms it, not every queue was seen to work "
+			     "since)",
 		      stdout);
 }

@@ -174,8 +174,7 @@ static void print_released(const struct outcome *o, const struct released *r)
 	else
 		printf(", which %d (%s) held", owner->pid, owner->name);
 	gp_print_eviction(&r->evicted);
-	if (!r->evicted.ns) /* which is why there is no work */
-		gp_print_evidence(r->evidence, false);
+	gp_print_evidence(r->evidence, false);
 	putchar('\n');
 }
 
@@ -243,6 +242,25 @@ static bool is_held_by_user(struct json_object *task)
 	return gp_field_words(task, "held_by", words, sizeof words) && strstr(words, "user");
 }
 
+/* Whether the daemon schedules the task. Its policy may hold it now. */
+static bool is_managed(struct json_object *task)
+{
+	const char *class = gp_field_text(task, "class");
+
+	return class && strcmp(class, gp_class_name(GP_UNMANAGED)) != 0;
+}
+
+/* A task that a user held, or whose last release only the driver confirms: the daemon asks for that
+ * again. */
+static bool is_to_be_released(struct json_object *task)
+{
+	char words[64];
+	bool is_held = gp_field_words(task, "held_by", words, sizeof words) && *words;
+
+	return is_held ? is_held_by_user(task)
+		       : is_managed(task) && gp_field_evidence(task) == GP_EVIDENCE_DRIVER;
+}
+
 /* The pid of the daemon, which owns its records; 0: not known. With socket activation the peer of
  * the socket may be another process. */
 static pid_t daemon_pid(struct gp_client *client)
@@ -282,6 +300,14 @@ static struct json_object *find_again(struct json_object *tasks, struct json_obj
 	return NULL;
 }
 
+/* Belongs to another user, and this process may not inspect it. */
+static bool is_foreign(pid_t pid)
+{
+	uid_t uid;
+
+	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
+}
+
 /* Tasks of other users may stay held: only root and the group gpreempt release them. */
 static int ask_release_all(struct gp_client *client, struct outcome *o, const struct owner *daemon,
 			   struct gp_error *why)
@@ -297,7 +323,7 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 		pid_t pid = (pid_t)gp_field_number_or(t, "pid", 0);
 		uint64_t start_time = gp_field_number_or(t, "start_time", 0);
 
-		if (!is_held_by_user(t))
+		if (!is_to_be_released(t) || (!is_held_by_user(t) && is_foreign(pid)))
 			continue;
 		if (start_time && gp_process_gone(pid, start_time))
 			continue; /* the hold ended with the process */
@@ -318,24 +344,16 @@ static int ask_release_all(struct gp_client *client, struct outcome *o, const st
 	return r;
 }
 
-/* Only tasks that a user held are reported as released. */
-static bool is_held(struct json_object *tasks, pid_t pid)
+/* Only such tasks are reported as released. */
+static bool any_to_be_released(struct json_object *tasks, pid_t pid)
 {
 	for (size_t i = 0; tasks && i < json_object_array_length(tasks); i++) {
 		struct json_object *t = json_object_array_get_idx(tasks, i);
 
-		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && is_held_by_user(t))
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && is_to_be_released(t))
 			return true;
 	}
 	return false;
-}
-
-/* Whether the daemon schedules the task. Its policy may hold it now. */
-static bool is_managed(struct json_object *task)
-{
-	const char *class = gp_field_text(task, "class");
-
-	return class && strcmp(class, gp_class_name(GP_UNMANAGED)) != 0;
 }
 
 /* Whether the daemon schedules the process. It may be attached to it without a record. */
@@ -371,7 +389,7 @@ static int ask_release_named(struct gp_client *client, struct outcome *o,
 		int code = gp_ask_about(client, "release", pid, NULL, &answer, &o->answer[i]);
 
 		o->held_by_other[i] = gp_field_true(answer, "held_by_other");
-		if (!code && is_held(o->tasks, pid) && !o->held_by_other[i])
+		if (!code && any_to_be_released(o->tasks, pid) && !o->held_by_other[i])
 			note_released(o, pid, daemon, answer, NULL);
 		json_object_put(answer);
 		if (code == -EPERM || code == -EACCES || code == -EBUSY)
@@ -388,14 +406,6 @@ static bool is_target(pid_t pid)
 		if (env.targets.pid[i] == pid)
 			return true;
 	return env.all;
-}
-
-/* Belongs to another user, and this process may not inspect it. */
-static bool is_foreign(pid_t pid)
-{
-	uid_t uid;
-
-	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
 }
 
 /* Asks every back end: a process may use several. Returns the number of queues, or -errno. */
@@ -661,8 +671,8 @@ static void finish(struct gp_undo_file *file, struct asked *a, struct outcome *o
 		take(file, a, o);
 	else if (is_there(file, a) && gp_undo_get(file, a->slot, &e))
 		replay(file, a->slot, &e, o);
-	else if (gp_record_process_lives(&a->entry))
-		note_released(o, a->entry.undo.pid, &a->owner, NULL,
+	else if (gp_record_process_lives(&a->entry)) /* a keeper that claimed it did not hold it */
+		note_released(o, a->entry.undo.pid, a->entry.claimed ? NULL : &a->owner, NULL,
 			      gp_backend_find(a->entry.backend));
 	else
 		o->stale++;

@@ -235,9 +235,8 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		o->held = t->held;
 		o->unsure = t->unsure || t->proof.disproved;
 		o->unproven = gp_amd_proof_is_open(t, at_ns);
-		o->in_part = o->unproven && !t->proof.of_hold && t->proof.seen;
-		if (t->proof.number && !t->proof.seen)
-			o->evidence = GP_EVIDENCE_DRIVER;
+		o->in_part = !t->proof.of_hold && t->proof.seen && !t->proof.seen_all;
+		o->evidence = gp_amd_proof_evidence(t);
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
 		o->failed = t->failed;
 		o->evicted_ns = gp_amd_evicted_ns(t, &o->evicted_by_reset);

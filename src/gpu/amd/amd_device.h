@@ -74,6 +74,7 @@ struct gp_amd_proof {
 	bool after_end;       /* of a release: by the end of the session */
 	bool disproved;       /* until the next hold or release */
 	bool seen;            /* packets waited, and no waves ran; of a release: it worked */
+	bool seen_all;        /* of a release: each of its queues worked */
 	bool read_in_hold;    /* the pointers were read while it is held */
 	bool end_due;         /* a release was disproved: the next one ends the session */
 	bool had_chance;      /* the end of the session did not help: the patience was doubled */
@@ -314,6 +315,9 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 /* Sessions were ended for a release, one after the other, and no work was seen after any of them.
  * The driver is not asked again; the readings go on and show if the task works again. */
 bool gp_amd_proof_gave_up(const struct gp_amd_task *t);
+/* What shows the last hold or release. A queue that takes no packets after its release may be
+ * suspended with a saved kernel: then only the driver confirms it. */
+enum gp_evidence gp_amd_proof_evidence(const struct gp_amd_task *t);
 /* The pointers of a task without a session cannot be read any more. */
 void gp_amd_proof_lose_pointers(struct gp_amd_task *t);
 /* Whether the proof needs further readings. It ends by itself if there are none. */

@@ -618,14 +618,58 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 	return note_failure(h, task, n, r, true);
 }
 
+/* The tasks of a process whose last request was a hold. */
+static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
+			  struct gp_amd_task *held[HELD_MAX])
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct gp_amd_task *task = h->gpu[i]->task[k];
+
+			if (task && task->target == target && task->hold_want && !task->leaving &&
+			    n < HELD_MAX)
+				held[n++] = task;
+		}
+	pthread_mutex_unlock(&h->requests.lock);
+	return n;
+}
+
+/* Whether a release is asked for again that only the driver has confirmed. Its RESUME may have had
+ * no effect on a queue that has no packets: it is made again. */
+static bool doubt_unproven(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct task_list list = {.task = &task[i], .n = 1};
+		struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
+		bool again;
+
+		pthread_mutex_lock(&h->requests.lock);
+		again = !task[i]->held && !task[i]->unsure && !task[i]->failed &&
+			!task[i]->proof.of_hold &&
+			gp_amd_proof_evidence(task[i]) == GP_EVIDENCE_DRIVER;
+		task[i]->unsure |= again;
+		pthread_mutex_unlock(&h->requests.lock);
+		if (again)
+			gp_amd_session_doubt(&task[i]->target->session, &choice);
+		any |= again;
+	}
+	return any;
+}
+
 /*
  * Releases tasks with the session `target`. If the driver has failed to resume its queues several
- * times, the session is ended: then the driver resumes all of them, and the next hold attaches
- * again.
+ * times, or if a release that only the driver confirms is asked for again, the session is ended:
+ * then the driver resumes all of them, and the next hold attaches again.
  */
 static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
 		   struct gp_amd_task *const *task, unsigned n, bool *proven)
 {
+	struct gp_amd_task *held[HELD_MAX];
 	int r;
 
 	*proven = true; /* except for a resume that the driver confirms */
@@ -633,6 +677,11 @@ static int release(struct gp_kfd_thread *h, struct gp_amd_target *target,
 		return end_target(h, target, true);
 	if (doubt_disproved(h, task, n)) {
 		gp_log(GP_LOG_WARN, "session.ended-to-release", "pid=%d reason=no-progress",
+		       target->session.pid);
+		return end_target(h, target, true);
+	}
+	if (doubt_unproven(h, task, n) && !find_held(h, target, held)) {
+		gp_log(GP_LOG_INFO, "session.ended-to-release", "pid=%d reason=asked-again",
 		       target->session.pid);
 		return end_target(h, target, true);
 	}
@@ -704,12 +753,21 @@ static int release_again(struct gp_kfd_thread *h, struct gp_amd_task *const *tas
 	return r;
 }
 
+/* That the driver does not find a process with queues does not mean that they run. */
+static int believe_gone(const struct gp_amd_task *task, int code)
+{
+	bool gone = gp_process_gone(task->pid, task->start_time) || !has_queues(task->pid);
+
+	return code == -ESRCH && !gone ? -EIO : code;
+}
+
 /* A task without a session has no suspended queues, unless its work shows the contrary. */
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
 		   bool *proven)
 {
 	struct gp_amd_task *mine[GP_AMD_BATCH_MAX];
 	unsigned nmine = 0;
+	int r;
 
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->hold_want = false;
@@ -717,26 +775,8 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 			mine[nmine++] = task[i];
 	}
 	*proven = true;
-	return nmine ? release(h, mine[0]->target, mine, nmine, proven) : release_again(h, task, n);
-}
-
-/* The tasks of a process whose last request was a hold. */
-static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
-			  struct gp_amd_task *held[HELD_MAX])
-{
-	unsigned n = 0;
-
-	pthread_mutex_lock(&h->requests.lock);
-	for (unsigned i = 0; i < h->ngpus; i++)
-		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct gp_amd_task *task = h->gpu[i]->task[k];
-
-			if (task && task->target == target && task->hold_want && !task->leaving &&
-			    n < HELD_MAX)
-				held[n++] = task;
-		}
-	pthread_mutex_unlock(&h->requests.lock);
-	return n;
+	r = nmine ? release(h, mine[0]->target, mine, nmine, proven) : release_again(h, task, n);
+	return believe_gone(task[0], r);
 }
 
 /* Holds new queues of held tasks. */

@@ -41,7 +41,8 @@
  * A queue without waiting packets shows nothing. The release is answered, but the look goes on
  * until each queue has moved or the next hold begins: it uses readings that are made anyway. If
  * packets then wait too long, the release is asked for again, which ends the session. While its
- * ring is empty, a queue that stays suspended with a saved kernel is not noticed.
+ * ring is empty, a queue that stays suspended with a saved kernel is not noticed: until it moves,
+ * only the driver confirms the release, and a release that is asked for again is made again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -78,7 +79,7 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->end_due &= t->target != NULL;
 	p->had_chance = false;
 	p->ends = hold ? 0 : p->ends;
-	p->disproved = p->seen = false;
+	p->disproved = p->seen = p->seen_all = false;
 	p->number++;
 	p->moves = p->stalls = 0;
 	p->in_part = false;
@@ -103,6 +104,14 @@ bool gp_amd_proof_is_open(const struct gp_amd_task *t, uint64_t now_ns)
 
 	return is_begun(p) &&
 	       now_ns < p->begun_ns + (p->looked_ns < enough_ns ? OPEN_MAX_NS : OPEN_NS);
+}
+
+enum gp_evidence gp_amd_proof_evidence(const struct gp_amd_task *t)
+{
+	const struct gp_amd_proof *p = &t->proof;
+
+	return !p->number || (p->of_hold ? p->seen : p->seen_all) ? GP_EVIDENCE_ENOUGH
+								  : GP_EVIDENCE_DRIVER;
 }
 
 bool gp_amd_proof_gave_up(const struct gp_amd_task *t)
@@ -366,7 +375,8 @@ static bool look_at_release(struct gp_amd_task *t, const struct gp_amd_reading *
 	if (!still) {
 		bool was_quiet = p->state == GP_AMD_PROOF_QUIET;
 
-		p->state = all_run || all_have_moved(t) ? GP_AMD_PROOF_DONE : GP_AMD_PROOF_QUIET;
+		p->seen_all = all_run || all_have_moved(t);
+		p->state = p->seen_all ? GP_AMD_PROOF_DONE : GP_AMD_PROOF_QUIET;
 		p->ends = progress ? 0 : p->ends;
 		if (progress && !(was_quiet && p->state == GP_AMD_PROOF_QUIET))
 			p->patience_ns = PATIENCE_NS;
@@ -468,6 +478,8 @@ bool gp_amd_proof_note(struct gp_amd_task *t, const struct gp_amd_reading *g, ui
 
 	if (p->state == GP_AMD_PROOF_EVICTED && !is_evicted(t)) {
 		gp_amd_proof_begin(t, false, false, now_ns);
+		if (is_begun(p)) /* answered before: see ask_again() */
+			p->state = GP_AMD_PROOF_QUIET;
 		return true;
 	}
 	if (g->known && g->proof_number == p->number && is_disproved_end(p) && !t->queued)

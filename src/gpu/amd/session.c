@@ -478,10 +478,13 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 	close(fd[1]);
 	begun.event_fd = fd[0];
 	if (r < 0) {
-		if (r != -EALREADY && !is_closed(&begun))
-			gp_kfd_disable(s->kfd, s->pid); /* whatever the driver says */
+		/* Only a session of this process keeps the pipe open, whatever the driver says. */
+		bool is_ours = !closes_within(&begun, r == -EALREADY ? CLOSE_MS : 0);
+
+		if (is_ours)
+			gp_kfd_disable(s->kfd, s->pid);
 		close(fd[0]);
-		return r;
+		return is_ours && r == -EALREADY ? -EIO : r;
 	}
 	if (s->event_fd >= 0)
 		close(s->event_fd);
