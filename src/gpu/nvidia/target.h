@@ -74,7 +74,7 @@ struct gp_nv_group {
 	bool mode_is_ours;       /* this process changed the preemption mode */
 	unsigned nchannels;
 	uint32_t channel[GP_NV_CHANNELS_MAX];
-	unsigned ncontexts;
+	unsigned ncontexts; /* the number of channels that RM counts; 0: not known */
 	uint32_t context_id[GP_NV_CHANNELS_MAX]; /* unique ids of the channels, see ctxsw.h */
 };
 
