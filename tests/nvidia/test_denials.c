@@ -158,6 +158,12 @@ GPU_TEST(one_denial_before_a_hold_hides_no_channel)
 			holds_all(w, i % 2 ? "1" : "2", fault[i], 1, i == 2 ? after / 8 : after);
 }
 
+GPU_TEST(many_denials_before_a_hold_hide_no_channel)
+{
+	for (unsigned after = 5; after < 2 * MOMENTS; after += STEP)
+		holds_all(w, "2", "handle_info 0x57", after % 2 ? 100 : 150, after);
+}
+
 /* Two questions about two handles, also if RM does not count the channels of a group. RM is asked
  * five questions for each channel of the emulated program. */
 GPU_TEST(two_questions_without_an_answer_before_a_hold_hide_no_channel)

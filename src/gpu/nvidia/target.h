@@ -186,6 +186,9 @@ bool gp_nv_computes(const struct gp_nv_target *t);
  * held. */
 bool gp_nv_draws(const struct gp_nv_target *t);
 
+/* Whether RM left a question about the objects of a client open. */
+bool gp_nv_has_open_questions(const struct gp_nv_target *t);
+
 /* Whether RM left a question of the last search open, or a file of the process was not examined:
  * groups may be missing. */
 bool gp_nv_is_doubtful(const struct gp_nv_target *t);
