@@ -191,6 +191,21 @@ static uint32_t disable_channels(struct call *call)
 	return status;
 }
 
+static uint32_t group_ids(struct call *call)
+{
+	struct nv2080_group_ids *ids = &call->params.group_ids;
+	const struct client *client = client_find(ids->client);
+	const struct object *o = client ? object_find(client, ids->channel_or_group) : NULL;
+
+	if (!o || !o->group || o->gpu != call->object->gpu)
+		return NV_ERR_OBJECT_NOT_FOUND;
+	ids->group_id = o->group->tsg_id;
+	ids->count = 0;
+	for (const struct channel *c = o->group->channels; c && ids->count < 128; c = c->next)
+		ids->channel_id[ids->count++] = c->id;
+	return NV_OK;
+}
+
 static uint32_t preemption_mode(struct call *call)
 {
 	const struct nv2080_preemption_mode *mode = &call->params.preemption_mode;
@@ -319,6 +334,8 @@ static const struct command commands[] = {
 	{NV2080_CTRL_CMD_GPU_GET_PIDS, "pids", SUB, 3812, 0, gpu_pids},
 	{NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, "disable", SUB, 536, READS | FIRMWARE,
 	 disable_channels},
+	{NV2080_CTRL_CMD_FIFO_GET_CHANNEL_GROUP_UNIQUE_ID_INFO, "group_ids", SUB, 1552, READS,
+	 group_ids},
 	{NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, "preemption_mode", SUB, 32, READS | FIRMWARE,
 	 preemption_mode},
 	{NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, "token", KIND_CHANNEL, 4, 0, submit_token},

@@ -151,6 +151,7 @@ struct call {
 		struct nv0000_child_handle child_handle;
 		struct nv2080_gpu_id gpu_id;
 		struct nv2080_disable_channels disable_channels;
+		struct nv2080_group_ids group_ids;
 		struct nv2080_preemption_mode preemption_mode;
 		struct nv2080_pids pids;
 		struct nv208f_channel_state channel_state;

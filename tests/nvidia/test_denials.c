@@ -126,7 +126,8 @@ GPU_TEST(a_record_without_numbers_of_channels_is_replayed)
 }
 
 /* A task that is held has no channel that can run. */
-static void holds_all(struct gpu_world *w, const char *contexts, const char *fault, unsigned after)
+static void holds_all(struct gpu_world *w, const char *contexts, const char *fault, unsigned times,
+		      unsigned after)
 {
 	struct emu_load *load = gw_load(w, "--contexts", contexts);
 	struct gp_observation o;
@@ -134,12 +135,13 @@ static void holds_all(struct gpu_world *w, const char *contexts, const char *fau
 	uint32_t off;
 
 	gw_open(w);
-	emu_control(&w->emu, "fault %s 1 after %u", fault, after);
+	emu_control(&w->emu, "fault %s %u after %u", fault, times, after);
 	handle = gw_attach(w, load->pid);
 	o = gw_act(w, GW_HOLD, handle, 0);
 	off = emu_disabled(&w->emu, load->pid);
 	if (o.held && !o.unsure && off != 8u * (unsigned)atoi(contexts))
-		fail_msg("%s after %u: held, and %u channels are disabled", fault, after, off);
+		fail_msg("%s %u after %u: held, and %u channels are disabled", fault, times, after,
+			 off);
 	emu_control(&w->emu, "clear_faults");
 	gw_close(w);
 	emu_load_kill(load);
@@ -153,5 +155,45 @@ GPU_TEST(one_denial_before_a_hold_hides_no_channel)
 
 	for (unsigned after = 0; after < MOMENTS; after += STEP)
 		for (unsigned i = 0; i < 4; i++)
-			holds_all(w, i % 2 ? "1" : "2", fault[i], i == 2 ? after / 8 : after);
+			holds_all(w, i % 2 ? "1" : "2", fault[i], 1, i == 2 ? after / 8 : after);
+}
+
+GPU_TEST(many_denials_before_a_hold_hide_no_channel)
+{
+	for (unsigned after = 5; after < 2 * MOMENTS; after += STEP)
+		holds_all(w, "2", "handle_info 0x57", after % 2 ? 100 : 150, after);
+}
+
+/* Two questions about two handles, also if RM does not count the channels of a group. RM is asked
+ * five questions for each channel of the emulated program. */
+GPU_TEST(two_questions_without_an_answer_before_a_hold_hide_no_channel)
+{
+	emu_control(&w->emu, "unsupported group_ids");
+	for (unsigned after = 5; after < MOMENTS; after++) {
+		emu_control(&w->emu, "errno handle_info 24 1 after %u", after);
+		holds_all(w, "1", "handle_info 0x65", 1, after + 5);
+		emu_control(&w->emu, "unsupported group_ids"); /* holds_all has cleared it */
+	}
+}
+
+/* Handles that are not counted upwards: RM names the first channel only. It also says how many
+ * there are, except drivers that lack that call. */
+GPU_TEST(a_hold_reaches_channels_that_the_search_did_not_find)
+{
+	static const char *const fault[] = {"", "unsupported group_ids",
+					    "fault group_ids 0x65 1000000"};
+	struct emu_load *load = gw_load(w, "--handles", "random");
+	uint32_t handle;
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (*fault[i])
+			emu_control(&w->emu, "%s", fault[i]);
+		handle = gw_attach(w, load->pid);
+		assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+		assert_int_equal(emu_disabled(&w->emu, load->pid), 8);
+		assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+		assert_int_equal(emu_disabled(&w->emu, load->pid), 0);
+		gw_close(w);
+		emu_control(&w->emu, "clear_faults");
+	}
 }

@@ -300,12 +300,17 @@ bool gp_nv_draws(const struct gp_nv_target *t)
 	return false;
 }
 
-bool gp_nv_is_doubtful(const struct gp_nv_target *t)
+bool gp_nv_has_open_questions(const struct gp_nv_target *t)
 {
 	for (unsigned i = 0; i < t->nclients; i++)
 		if (t->client[i].doubtful)
 			return true;
-	return t->doubtful || t->list_error || t->borrow_error;
+	return false;
+}
+
+bool gp_nv_is_doubtful(const struct gp_nv_target *t)
+{
+	return gp_nv_has_open_questions(t) || t->doubtful || t->list_error || t->borrow_error;
 }
 
 /* `surely`: one answer that no file reaches the client is not believed. */

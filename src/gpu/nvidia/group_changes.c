@@ -143,6 +143,13 @@ static uint32_t send(const struct gp_nv_group_ref *via, struct nv2080_disable_ch
 			     sizeof *p);
 }
 
+/* Whether the handle of the group replaces its channels: RM counts more than the search has found,
+ * or does not count them. */
+static bool is_switched_whole(const struct gp_nv_group *g)
+{
+	return !g->ncontexts || g->ncontexts > g->nchannels || g->incomplete;
+}
+
 /* Switches the groups whose status is 0, with as few calls as possible. */
 static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool disable)
 {
@@ -157,8 +164,7 @@ static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool di
 		if (ref[i].status)
 			continue;
 		via = via ? via : &ref[i];
-		/* If not all channels are known, the group handle replaces its channels. */
-		whole = g->ncontexts > g->nchannels || !g->nchannels || g->incomplete;
+		whole = is_switched_whole(g);
 		for (unsigned k = 0; k < (whole ? 1 : g->nchannels) && !status; k++) {
 			p.client[p.count] = g->client;
 			p.channel[p.count++] = whole ? g->handle : g->channel[k];

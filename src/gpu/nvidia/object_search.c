@@ -3,9 +3,11 @@
  * Finds the objects of a client by asking RM for one handle after the other, around the handles
  * that RM names.
  *
- * RM can deny an object that exists. So each handle that it denies is asked for once more, after
- * all the others, and again as long as that finds an object. An object that was named has a parent:
- * RM is asked for it until it names one.
+ * RM can deny an object that exists, or not answer. After several denials in a row it is asked for
+ * the client, which exists: if it denies that, too, the last denials are not believed. The denied
+ * handles between and next to those in use are asked for once more, after all the others, and again
+ * as long as that finds an object. An object that was named has a parent: RM is asked for it until
+ * it names one.
  */
 #include <stdlib.h>
 
@@ -18,6 +20,8 @@
 #define UNANSWERED_MAX 8     /* questions, then a search ends: each may take 5 ms */
 #define LOOKS_MAX      4     /* at the handles that were denied */
 #define DENIALS        3     /* of a single question, then they are believed */
+#define DENIED_RUN     8     /* denials, then the client is asked for */
+#define DENYING_MAX    512   /* denials of the client, then the search ends */
 
 uint32_t gp_nv_class(int fd, uint32_t client, uint32_t object)
 {
@@ -32,7 +36,7 @@ uint32_t gp_nv_child(int fd, uint32_t client, uint32_t parent, uint32_t kind)
 {
 	uint32_t child = 0;
 
-	for (int i = 0; i < DENIALS && !child; i++)
+	for (int i = 0; i < DENIALS && (!child || child == GP_RM_UNKNOWN); i++)
 		child = gp_rm_child(fd, client, parent, kind);
 	return child;
 }
@@ -41,10 +45,9 @@ static uint32_t parent_of(struct gp_nv_client *c, int fd, uint32_t object)
 {
 	uint32_t parent = 0;
 
-	for (int i = 0; i < DENIALS && !parent; i++)
+	for (int i = 0; i < DENIALS && (!parent || parent == GP_RM_UNKNOWN); i++)
 		parent = gp_rm_parent(fd, c->handle, object);
-	c->doubtful += !parent || parent == GP_RM_UNKNOWN;
-	return parent;
+	return parent == GP_RM_UNKNOWN ? 0 : parent;
 }
 
 static bool matters(uint32_t class)
@@ -84,54 +87,67 @@ static void note_denied(struct gp_nv_client *c, uint32_t handle)
 	c->denied[c->ndenied++] = handle;
 }
 
-/* Whether the handle is in use. Objects of the classes above are added to the list. */
+/* Whether the handle is in use, and RM has told what is needed. Objects of the classes above are
+ * added to the list. */
 static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 {
-	uint32_t class = gp_rm_class(fd, c->handle, handle);
+	struct gp_nv_object o = {.handle = handle, .class = gp_rm_class(fd, c->handle, handle)};
 
-	c->doubtful += class == GP_RM_UNKNOWN;
-	if (!class || class == GP_RM_UNKNOWN)
+	c->doubtful += o.class == GP_RM_UNKNOWN;
+	if (!o.class || o.class == GP_RM_UNKNOWN)
 		return false;
-	if (matters(class))
-		add_object(c, (struct gp_nv_object){.handle = handle,
-						    .class = class,
-						    .parent = parent_of(c, fd, handle)});
-	return true;
+	if (!matters(o.class))
+		return true;
+	o.parent = parent_of(c, fd, handle);
+	c->doubtful += !o.parent;
+	return o.parent && add_object(c, o);
 }
 
-static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned misses_max)
+/* Whether RM names the client. If it denies the client for a while, this waits, and is false. */
+static bool is_answering(struct gp_nv_client *c, int fd)
 {
-	uint32_t handle = r->high;
+	for (unsigned i = 0; i < DENYING_MAX && c->doubtful < UNANSWERED_MAX; i++) {
+		uint32_t class = gp_rm_class(fd, c->handle, c->handle);
 
-	for (unsigned misses = 0;
-	     misses < misses_max && handle - r->low < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
-	     handle++) {
-		misses++;
-		if (ask(c, fd, handle)) {
-			r->high = handle + 1;
-			misses = 0;
-		} else {
-			note_denied(c, handle);
-		}
+		c->doubtful += class == GP_RM_UNKNOWN;
+		if (class && class != GP_RM_UNKNOWN)
+			return !i;
 	}
+	c->doubtful = UNANSWERED_MAX;
+	return false;
 }
 
-static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned misses_max)
+static void grow(struct gp_nv_region *r, uint32_t handle)
 {
-	uint32_t handle = r->low - 1;
+	r->low = handle < r->low ? handle : r->low;
+	r->high = handle >= r->high ? handle + 1 : r->high;
+}
 
-	for (unsigned misses = 0;
-	     misses < misses_max && r->high - handle < HANDLES_MAX && c->doubtful < UNANSWERED_MAX;
-	     handle--) {
+/* Upwards with step 1, downwards with step -1. `misses_max` is a multiple of DENIED_RUN. */
+static void extend_towards(struct gp_nv_client *c, int fd, struct gp_nv_region *r, int step,
+			   unsigned misses_max)
+{
+	uint32_t handle = step > 0 ? r->high : r->low - 1;
+	unsigned misses = 0, believed = c->ndenied;
+
+	while (misses < misses_max && r->high - r->low < HANDLES_MAX &&
+	       c->doubtful < UNANSWERED_MAX) {
 		misses++;
-		if (handle == c->handle)
-			continue;
-		if (ask(c, fd, handle)) {
-			r->low = handle;
+		if (handle != c->handle && ask(c, fd, handle)) {
+			grow(r, handle);
 			misses = 0;
-		} else {
+		} else if (handle != c->handle) {
 			note_denied(c, handle);
 		}
+		handle += (uint32_t)step;
+		if (misses % DENIED_RUN)
+			continue;
+		if (misses && !is_answering(c, fd)) {
+			handle -= (uint32_t)step * DENIED_RUN;
+			misses -= DENIED_RUN;
+			c->ndenied = believed;
+		}
+		believed = c->ndenied;
 	}
 }
 
@@ -147,20 +163,19 @@ static bool look_again(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
 			c->denied[kept++] = handle;
 			continue;
 		}
-		r->low = handle < r->low ? handle : r->low;
-		r->high = handle >= r->high ? handle + 1 : r->high;
+		grow(r, handle);
 	}
 	c->ndenied = kept;
 	return kept < n;
 }
 
-/* The handles outside the region are asked for by the next extension. */
-static void drop_outside(struct gp_nv_client *c, const struct gp_nv_region *r)
+/* Drops the handles that are `margin` or more outside the region. */
+static void drop_outside(struct gp_nv_client *c, const struct gp_nv_region *r, uint32_t margin)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < c->ndenied; i++)
-		if (c->denied[i] >= r->low && c->denied[i] < r->high)
+		if (c->denied[i] + margin >= r->low && c->denied[i] < r->high + margin)
 			c->denied[kept++] = c->denied[i];
 	c->ndenied = kept;
 }
@@ -168,19 +183,22 @@ static void drop_outside(struct gp_nv_client *c, const struct gp_nv_region *r)
 static void extend(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned up,
 		   unsigned down)
 {
-	c->ndenied = 0;
-	extend_up(c, fd, r, up);
-	extend_down(c, fd, r, down);
-	for (int look = 0; look < LOOKS_MAX; look++) {
-		struct gp_nv_region was = *r;
+	bool grew = true;
 
-		if (!look_again(c, fd, r))
+	c->ndenied = 0;
+	for (int look = 0; look < LOOKS_MAX; look++) {
+		struct gp_nv_region was;
+
+		if (grew) {
+			drop_outside(c, r, 0); /* the extension asks for these */
+			extend_towards(c, fd, r, 1, up);
+			extend_towards(c, fd, r, -1, down);
+			drop_outside(c, r, DENIED_RUN);
+		}
+		was = *r;
+		if (!look_again(c, fd, r) && is_answering(c, fd))
 			break;
-		if (r->low == was.low && r->high == was.high)
-			continue;
-		drop_outside(c, r);
-		extend_up(c, fd, r, up);
-		extend_down(c, fd, r, down);
+		grew = r->low != was.low || r->high != was.high;
 	}
 }
 

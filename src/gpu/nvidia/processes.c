@@ -23,6 +23,7 @@
 #define REOPEN_MAX_NS     (32 * GP_NS_PER_S)
 #define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
 #define SEARCH_STEP       256                /* indices between two checks for other work */
+#define COMPLETE_TRIES    3
 #define LISTING_STEP_NS   (GP_NS_PER_MS / 2)
 
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
@@ -190,9 +191,21 @@ static bool wants_to_compute(const struct gp_nv_process *p)
 	return p->target.uses_cuda || p->computes;
 }
 
+/* RM left a question about the objects open: it is asked again. */
+static void complete(struct gp_nv_target *t)
+{
+	unsigned doubtful = t->doubtful;
+
+	for (int i = 0; i < COMPLETE_TRIES && gp_nv_has_open_questions(t); i++)
+		gp_nv_rescan(t, true);
+	t->doubtful |= doubtful;
+}
+
 static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indices, bool until_found)
 {
 	bool more = gp_nv_search(&p->target, indices, until_found);
+
+	complete(&p->target);
 
 	/* A computing process has a group, however old its client. Other processes and further
 	 * groups do not justify a long search: a process makes its clients at about the same

@@ -74,7 +74,7 @@ struct gp_nv_group {
 	bool mode_is_ours;       /* this process changed the preemption mode */
 	unsigned nchannels;
 	uint32_t channel[GP_NV_CHANNELS_MAX];
-	unsigned ncontexts;
+	unsigned ncontexts; /* the number of channels that RM counts; 0: not known */
 	uint32_t context_id[GP_NV_CHANNELS_MAX]; /* unique ids of the channels, see ctxsw.h */
 };
 
@@ -185,6 +185,9 @@ bool gp_nv_computes(const struct gp_nv_target *t);
 /* Whether it has graphics objects, of class 0x..97. They have groups of their own, which are never
  * held. */
 bool gp_nv_draws(const struct gp_nv_target *t);
+
+/* Whether RM left a question about the objects of a client open. */
+bool gp_nv_has_open_questions(const struct gp_nv_target *t);
 
 /* Whether RM left a question of the last search open, or a file of the process was not examined:
  * groups may be missing. */
