@@ -82,6 +82,7 @@ struct gp_amd_proof {
 	unsigned number;      /* of the request: readings that began earlier do not count */
 	unsigned moves;       /* readings with moved read pointers since the first one */
 	unsigned looks;       /* readings since the first one, or since a pointer moved */
+	unsigned still;       /* consecutive readings: packets waited, no waves ran, none moved */
 	unsigned stalls;      /* consecutive readings: packets waited in each queue, no waves ran */
 	uint64_t stalled_ns;  /* the first of them */
 	bool in_part;         /* of a release: progress was seen, but not of all queues */

@@ -81,7 +81,7 @@ void gp_amd_proof_begin(struct gp_amd_task *t, bool hold, bool proven, uint64_t 
 	p->ends = hold ? 0 : p->ends;
 	p->disproved = p->seen = p->seen_all = false;
 	p->number++;
-	p->moves = p->stalls = 0;
+	p->moves = p->stalls = p->still = 0;
 	p->in_part = false;
 	p->looked_ns = 0;
 	p->begun_ns = now_ns;
@@ -230,7 +230,9 @@ static bool look_at_hold(struct gp_amd_task *t, const struct gp_amd_reading *g, 
 		p->read_ns = 0;
 		return false;
 	}
-	p->seen |= !moved && g->stalled;
+	/* One reading may fall between two short kernels of a process that runs. */
+	p->still = !moved && g->stalled ? p->still + 1 : 0;
+	p->seen |= p->still >= STALLS_MIN;
 	if (is_idle || stalled || (p->looks >= LOOKS_MIN && now_ns >= p->begun_ns + HOLD_LOOK_NS))
 		p->state = GP_AMD_PROOF_DONE; /* the readings go on while it is held */
 	return false;
