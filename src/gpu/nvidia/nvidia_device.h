@@ -133,10 +133,10 @@ struct gp_nv_gpu {
 	char pci[16];
 
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
-	bool swept;
-	int scan_error;     /* -errno: the last sweep could not examine every process */
-	pid_t scan_missing; /* the first of these; 0: not known */
-	bool fresh;         /* a task was attached: the RM thread publishes it */
+	bool listed;                 /* the first scan() has an answer */
+	int scan_error;              /* -errno: the last sweep could not examine every process */
+	pid_t scan_missing;          /* the first of these; 0: not known */
+	bool fresh;                  /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
@@ -163,6 +163,8 @@ struct gp_nv_gpu {
 	struct gp_table examined;
 	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;      /* begun */
+	bool swept;           /* a sweep was complete */
+	uint64_t swept_ns;    /* when the first was */
 	int sweep_error;      /* the first error of this sweep that can be temporary */
 	pid_t sweep_missing;  /* its process; 0: not known */
 	bool sweep_urgent;    /* a process waits for its heirs */
