@@ -291,7 +291,7 @@ static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind k
 {
 	if (t->unrecorded && (kind == GP_ACT_RELEASE || (kind == GP_ACT_SLICE && !slice_us)))
 		return 0;
-	return gp_engine_keep_record(e, t);
+	return gp_engine_keep_record(e, t, kind == GP_ACT_SLICE && slice_us);
 }
 
 /* Adds a task to the batch unless its backoff has not elapsed. */

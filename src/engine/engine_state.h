@@ -31,6 +31,7 @@ struct gp_task {
 	bool our_hold;       /* it is held at our request */
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
+	bool slice_kept;     /* the record restores the slice, too */
 	bool prepared;       /* the back end has prepared for actions with it */
 	bool unrecorded;     /* changed, but its undo record is not written: put it back */
 	bool let_go;         /* another process asked for its release: put it back */
@@ -215,7 +216,7 @@ void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns
  * in force. A task whose record cannot be written is put back and left alone until it can.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
-int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t, bool slice);
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
 /* Drops the records of unmanaged tasks that are in their original state. */
 void gp_engine_drop_records(struct gp_engine *e);

@@ -188,6 +188,7 @@ struct gp_undo {
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];
 
+	bool hold_only; /* its owner has set no slice: the slices in `data` do not count */
 	/* The process that made the change, if it lives and is not trusted to undo the change by
 	 * itself. 0 = the owner undoes it by itself, or has ended. */
 	pid_t owner;

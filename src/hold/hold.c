@@ -186,6 +186,7 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 		return gp_fail(err, r, "cannot describe how to undo changes to process %d: %s",
 			       h->ref.seen.pid, gp_error_name(r));
 	}
+	undo.hold_only = true;
 	r = gp_undo_put(holds->undo, h->ref.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",

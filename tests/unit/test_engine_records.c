@@ -13,6 +13,7 @@
 struct book {
 	struct rig *rig;
 	bool has[TASKS]; /* by handle */
+	bool has_slice[TASKS];
 	uint64_t undone_ns[TASKS];
 	int fails;      /* -errno of writing one */
 	int then_fails; /* the same, after the undo */
@@ -30,6 +31,7 @@ static int write_record(void *arg, const struct gp_undo *undo)
 	if (book.fails)
 		return book.fails;
 	book.has[undo->data[0]] = true;
+	book.has_slice[undo->data[0]] = !undo->hold_only;
 	return (int)undo->data[0];
 }
 
@@ -178,6 +180,20 @@ BOTH_TEST(what_was_undone_between_two_looks_comes_back_with_a_record)
 			assert_int_equal(changed_without_record(r), 0);
 			rig_free(r);
 		}
+}
+
+BOTH_TEST(the_slices_of_a_record_count_before_a_slice_is_changed)
+{
+	struct rig *r = start(true);
+
+	run(r, 50 * MS);
+	for (unsigned i = 0; i < TASKS; i++)
+		assert_int_equal(book.has_slice[i], !(i % 2));
+	want(2, GP_RUN, 700);
+	run(r, 50 * MS);
+	assert_int_equal(rig_is(r, 1)->slice_us, 700);
+	assert_true(book.has_slice[1]);
+	rig_free(r);
 }
 
 /* At the first action, the second, and so on, also at those that come of the undo before. */
