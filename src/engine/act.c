@@ -205,7 +205,8 @@ bool gp_is_left_alone(const struct gp_engine *e, unsigned i)
 	       e->task[i].unrecorded;
 }
 
-/* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. */
+/* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. While
+ * the last release is unfinished, the hold is ours. */
 static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
@@ -213,7 +214,8 @@ static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 
 	return !t->hold.in_flight &&
 	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t)) &&
-	       (e->gpu->info.caps & GP_CAP_HOLD) && (wants_hold(t) || t->our_hold || !left_alone);
+	       (e->gpu->info.caps & GP_CAP_HOLD) &&
+	       (wants_hold(t) || t->our_hold || t->unfinished || !left_alone);
 }
 
 /* Copies the plan into the task. */

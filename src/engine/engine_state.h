@@ -58,6 +58,7 @@ struct gp_task {
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
 	enum gp_evidence evidence; /* as observed */
+	bool unfinished;           /* as observed: see gp_observation */
 	bool in_part;              /* as observed: a part of the work after an unproven release */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
 	 * counted when activity proves it. If the next release is requested earlier, a hold is

@@ -70,14 +70,15 @@ static void drop_record(struct gp_engine *e, struct gp_task *t)
 }
 
 /* A record tells other processes that this process has changed the task or is about to change it.
- * So it must not outlive the change. The same holds for what the back end has prepared. */
+ * So it must not outlive the change, as far as the back end knows that this has ended. The same
+ * holds for what the back end has prepared. */
 void gp_engine_drop_records(struct gp_engine *e)
 {
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
 		if (!(t->undo_kept || t->prepared) || t->let_go || t->attr.class != GP_UNMANAGED ||
-		    t->gang_user_hold || !is_original(t))
+		    t->gang_user_hold || !is_original(t) || t->unfinished)
 			continue;
 		drop_record(e, t);
 		if (t->prepared)

@@ -404,15 +404,20 @@ int gp_holds_put_back(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
+/* The record of an unfinished release is left to the keeper, without an owner. */
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
+	unsigned slot = (unsigned)h->slot;
 	struct gp_undo_entry e;
 
+	observe(h);
 	if (h->attached)
 		gp_gpu_detach(h->ref.gpu, h->handle);
-	if (drop && h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
-	    e.owner == getpid())
-		gp_undo_drop_same(holds->undo, (unsigned)h->slot, &e);
+	drop &= h->slot >= 0 && gp_undo_get(holds->undo, slot, &e) && e.owner == getpid();
+	if (drop && h->last.unfinished && !gp_pidfd_ended(h->pidfd))
+		gp_undo_give_back(holds->undo, slot, &e);
+	else if (drop)
+		gp_undo_drop_same(holds->undo, slot, &e);
 	if (h->pidfd >= 0)
 		close(h->pidfd);
 }

@@ -196,6 +196,38 @@ BOTH_TEST(the_slices_of_a_record_count_before_a_slice_is_changed)
 	rig_free(r);
 }
 
+/* Its release was none, or a hold that failed has taken effect late. */
+TEST(a_hold_that_shows_after_an_unfinished_release_is_ended)
+{
+	struct rig *r = rig_new();
+
+	memset(&book, 0, sizeof book);
+	book.rig = r;
+	r->config.before_change = write_record;
+	r->config.drop_record = drop_record;
+	rig_add(r, GP_UNMANAGED);
+	rig_make(r);
+	rig_set_policy(r, &watching);
+	run(r, 20 * MS);
+	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
+	run(r, 20 * MS);
+	assert_true(rig_is(r, 0)->held && book.has[0]);
+	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
+	rig_is(r, 0)->unfinished = true;
+	run(r, 100 * MS);
+	assert_true(!rig_is(r, 0)->held && book.has[0]);
+	rig_is(r, 0)->held = true;
+	run(r, 100 * MS);
+	assert_true(!rig_is(r, 0)->held && book.has[0]);
+	rig_is(r, 0)->unfinished = false;
+	run(r, 100 * MS);
+	assert_false(book.has[0]);
+	rig_is(r, 0)->held = true; /* by another process */
+	run(r, 100 * MS);
+	assert_true(rig_is(r, 0)->held);
+	rig_free(r);
+}
+
 /* At the first action, the second, and so on, also at those that come of the undo before. */
 BOTH_TEST(an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record)
 {
