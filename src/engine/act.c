@@ -205,7 +205,8 @@ bool gp_is_left_alone(const struct gp_engine *e, unsigned i)
 	       e->task[i].unrecorded;
 }
 
-/* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. */
+/* A hold by another process is ended if the plan says GP_RUN, and kept if it says GP_LEAVE. While
+ * the last release is unfinished, the hold is ours. */
 static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
@@ -215,7 +216,8 @@ static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t) ||
 		t->release_again) &&
 	       (e->gpu->info.caps & GP_CAP_HOLD) &&
-	       (wants_hold(t) || t->our_hold || !left_alone || t->release_again);
+	       (wants_hold(t) || t->our_hold || t->unfinished || !left_alone ||
+		t->release_again);
 }
 
 /* Copies the plan into the task. */
@@ -293,7 +295,7 @@ static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind k
 {
 	if (t->unrecorded && (kind == GP_ACT_RELEASE || (kind == GP_ACT_SLICE && !slice_us)))
 		return 0;
-	return gp_engine_keep_record(e, t);
+	return gp_engine_keep_record(e, t, kind == GP_ACT_SLICE && slice_us);
 }
 
 /* Adds a task to the batch unless its backoff has not elapsed. */

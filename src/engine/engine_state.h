@@ -31,6 +31,7 @@ struct gp_task {
 	bool our_hold;       /* it is held at our request */
 	bool touched;        /* we have changed it */
 	bool undo_kept;      /* its undo record is written */
+	bool slice_kept;     /* the record restores the slice, too */
 	bool prepared;       /* the back end has prepared for actions with it */
 	bool unrecorded;     /* changed, but its undo record is not written: put it back */
 	bool let_go;         /* another process asked for its release: put it back */
@@ -58,6 +59,7 @@ struct gp_task {
 	/* As observed: the driver confirmed the last hold or release, activity has not yet. */
 	bool unproven;
 	enum gp_evidence evidence; /* as observed */
+	bool unfinished;           /* as observed: see gp_observation */
 	bool in_part;              /* as observed: a part of the work after a release */
 	/* The last hold or release is not counted and announced yet, because it is unproven. It is
 	 * counted when activity proves it. If the next release is requested earlier, a hold is
@@ -216,7 +218,7 @@ void gp_effect_confirmed(struct gp_engine *e, struct gp_task *t, uint64_t now_ns
  * in force. A task whose record cannot be written is put back and left alone until it can.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
-int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t, bool slice);
 void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t);
 /* The release of the task was asked for: asks the back end again if only the driver confirms the
  * last release. */

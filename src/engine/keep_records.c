@@ -15,22 +15,26 @@
 #include "base/log.h"
 #include "engine/engine_state.h"
 
-/* Writes the undo record of a task unless it is written. Returns 0 or -errno. */
-int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t)
+/* Writes the undo record of a task unless it is written. `slice`: the slice is to be changed, so
+ * the record must restore it, from now on. Returns 0 or -errno. */
+int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t, bool slice)
 {
 	struct gp_undo undo;
 	int r;
 
-	if (t->undo_kept || !e->config.before_change)
+	slice |= t->slice_kept;
+	if ((t->undo_kept && slice == t->slice_kept) || !e->config.before_change)
 		return 0;
 	t->prepared = true;
 	r = gp_gpu_undo_record(e->gpu, t->handle, &undo);
+	undo.hold_only = !slice;
 	if (!r)
 		r = e->config.before_change(e->config.arg, &undo);
-	t->undo_kept = r >= 0;
 	if (r < 0)
 		return r;
 	t->record_number = r;
+	t->undo_kept = true;
+	t->slice_kept = slice;
 	t->unrecorded = false;
 	return 0;
 }
@@ -62,7 +66,7 @@ void gp_engine_renew_record(struct gp_engine *e, struct gp_task *t)
 		return;
 	note_request(e, t);
 	t->undo_kept = false;
-	if (gp_engine_keep_record(e, t))
+	if (gp_engine_keep_record(e, t, false))
 		t->undo_kept = true; /* the old record remains */
 }
 
@@ -77,18 +81,19 @@ static void drop_record(struct gp_engine *e, struct gp_task *t)
 	if (!t->undo_kept || !e->config.drop_record)
 		return;
 	e->config.drop_record(e->config.arg, t->record_number);
-	t->undo_kept = t->touched = t->hold_again = t->slice_again = false;
+	t->undo_kept = t->slice_kept = t->touched = t->hold_again = t->slice_again = false;
 }
 
 /* A record tells other processes that this process has changed the task or is about to change it.
- * So it must not outlive the change. The same holds for what the back end has prepared. */
+ * So it must not outlive the change, as far as the back end knows that this has ended. The same
+ * holds for what the back end has prepared. */
 void gp_engine_drop_records(struct gp_engine *e)
 {
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
 		if (!(t->undo_kept || t->prepared) || t->let_go || t->attr.class != GP_UNMANAGED ||
-		    t->gang_user_hold || !is_original(t))
+		    t->gang_user_hold || !is_original(t) || t->unfinished)
 			continue;
 		drop_record(e, t);
 		if (t->prepared)
@@ -117,7 +122,8 @@ static void finish_letting_go(struct gp_engine *e, struct gp_task *t)
 	if (!t->let_go || !is_original(t))
 		return;
 	e->config.drop_record(e->config.arg, t->record_number);
-	t->let_go = t->touched = t->undo_kept = t->hold_again = t->slice_again = false;
+	t->let_go = t->touched = t->undo_kept = t->slice_kept = false;
+	t->hold_again = t->slice_again = false;
 	gp_engine_trigger(e, false); /* the plan applies again */
 }
 
@@ -131,7 +137,7 @@ void gp_engine_renew_undo(struct gp_engine *e)
 		if (!t->touched)
 			continue;
 		t->hold_again = t->slice_again = true;
-		t->unrecorded = gp_engine_keep_record(e, t) != 0;
+		t->unrecorded = gp_engine_keep_record(e, t, false) != 0;
 	}
 	gp_engine_trigger(e, false);
 }
@@ -187,7 +193,7 @@ void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 		if (!t->unrecorded)
 			continue;
 		if (now_ns >= t->record.not_before_ns)
-			r = gp_engine_keep_record(e, t);
+			r = gp_engine_keep_record(e, t, false);
 		if (r)
 			gp_attempt_not_made(e, t, &t->record, now_ns, r, 0);
 		if (!t->unrecorded)

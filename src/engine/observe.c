@@ -91,6 +91,7 @@ static void settle_effect(struct gp_engine *e, struct gp_task *t, const struct g
 	t->unproven = o->unproven;
 	t->evidence = o->evidence;
 	t->in_part = o->in_part;
+	t->unfinished = o->unfinished;
 }
 
 /* The state changed without a request that is under way. If the back end reports a failure, the

@@ -133,6 +133,10 @@ struct gp_observation {
 	 * that proves it or disproves it. Ends within a second, if the back end can see activity.
 	 */
 	bool unproven;
+	/* It is released by the driver's answer, but a hold may still show: a failed one can take
+	 * effect late, or the release had none. The undo record stays, and a hold that shows is
+	 * not one of another process. */
+	bool unfinished;
 	bool in_part;              /* of a release: some of its work was seen, not all */
 	enum gp_evidence evidence; /* of the last hold or release */
 	/* The driver itself keeps the task off the device, released or not: until it restores it
@@ -184,6 +188,7 @@ struct gp_undo {
 	/* The back end's earlier record was wrong: this one replaces it in the caller's undo file.
 	 */
 	bool corrected;
+	bool hold_only; /* its owner has set no slice: the slices in `data` do not count */
 	uint64_t start_time;
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];

@@ -186,6 +186,7 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 		return gp_fail(err, r, "cannot describe how to undo changes to process %d: %s",
 			       h->ref.seen.pid, gp_error_name(r));
 	}
+	undo.hold_only = true;
 	r = gp_undo_put(holds->undo, h->ref.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
@@ -403,15 +404,20 @@ int gp_holds_put_back(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
+/* The record of an unfinished release is left to the keeper, without an owner. */
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
+	unsigned slot = (unsigned)h->slot;
 	struct gp_undo_entry e;
 
+	observe(h);
 	if (h->attached)
 		gp_gpu_detach(h->ref.gpu, h->handle);
-	if (drop && h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
-	    e.owner == getpid())
-		gp_undo_drop_same(holds->undo, (unsigned)h->slot, &e);
+	drop &= h->slot >= 0 && gp_undo_get(holds->undo, slot, &e) && e.owner == getpid();
+	if (drop && h->last.unfinished && !gp_pidfd_ended(h->pidfd))
+		gp_undo_give_back(holds->undo, slot, &e);
+	else if (drop)
+		gp_undo_drop_same(holds->undo, slot, &e);
 	if (h->pidfd >= 0)
 		close(h->pidfd);
 }

@@ -67,7 +67,8 @@ void gp_undo_carry_over(const struct gp_undo_file *old, struct gp_undo_file *fil
  * Writes a record owned by the calling process and returns its slot, or -ENOSPC. A task (backend,
  * pid, start time, key) has one record. An existing record is kept, because it describes the
  * original state, and gets a new owner. Only a record of the caller itself is replaced, if the back
- * end has `corrected` it. -EBUSY: its owner is alive and can run.
+ * end has `corrected` it. The slices of a record that was `hold_only` count from now on if those of
+ * the new record do. -EBUSY: its owner is alive and can run.
  */
 int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo);
 

@@ -202,19 +202,21 @@ static unsigned slots_to_search(const struct gp_undo_file *file, unsigned set)
 
 /* Writing records. */
 
-/* Replaces the data of the caller's own record if they proved wrong. If the caller dies meanwhile,
- * each word is the old or the new one. */
+/* Replaces the data of the caller's own record if they proved wrong, and lets its slices count if
+ * they are to be changed. If the caller dies meanwhile, each word is the old or the new one. */
 static bool correct(struct gp_undo_file *file, struct gp_undo_slot *s, uint64_t state,
 		    const struct gp_undo_entry *was, const struct gp_undo_entry *mine)
 {
 	struct gp_undo_entry e = *was;
 
-	if (!mine->undo.corrected ||
-	    !memcmp(was->undo.data, mine->undo.data, sizeof was->undo.data))
+	if (mine->undo.corrected)
+		e.undo = mine->undo;
+	e.undo.hold_only = was->undo.hold_only && mine->undo.hold_only;
+	if (e.undo.hold_only == was->undo.hold_only &&
+	    !memcmp(was->undo.data, e.undo.data, sizeof was->undo.data))
 		return true;
 	if (!begin_change(file, s, state, GP_UNDO_TAKING))
 		return false;
-	e.undo = mine->undo;
 	write_entry(s, &e);
 	end_change(file, s, was->release_asked ? GP_UNDO_ASKED : GP_UNDO_READY);
 	return true;
@@ -241,6 +243,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 		e.owner = mine->owner;
 		e.owner_start_time = mine->owner_start_time;
 		e.claimed = 0;
+		e.undo.hold_only = e.undo.hold_only && mine->undo.hold_only;
 		__atomic_store_n(&s->undone_ns, 0, __ATOMIC_RELAXED);
 		write_for_owner(s, &e);
 		end_change(file, s, GP_UNDO_READY);

@@ -83,4 +83,21 @@ fi
 for pid in "$service" "$train" "$other"; do
 	ends_right "$pid"
 done
+# A tiny slice without a record: everything that looks for changed processes sees it. Another program
+# that works would keep the slice from being tiny.
+kill -9 "$parent" 2>/dev/null
+start_load --kernel-us 100 --period-us 3000
+service=$LOAD
+start_load --kernel-us 5000
+train=$LOAD
+schedule_in_background lost --lc "$service" --be "$train"
+kill_job "$JOB"
+rm -f "$GPREEMPT_UNDO"
+[[ $(slice_of "$train") -le 50 ]] || fail 'no tiny slice: this tests nothing'
+try "$GPREEMPT" ps
+[[ $out == *"$train"* ]] || fail 'ps does not see it'
+try "$GPREEMPT" doctor
+[[ $out == *"$train"* ]] || fail 'doctor does not name the tiny slice'
+expect 0 '' 'resume --all of a tiny slice' "$GPREEMPT" resume --all
+[[ $(slice_of "$train") == 2048 ]] || fail "resume --all leaves $(slice_of "$train") us"
 finish

@@ -33,6 +33,17 @@ GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
 	found_and_stopped(w, load);
 }
 
+/* A command has no second scan. */
+GPU_TEST(the_first_scan_finds_a_process_with_a_slice_of_its_own)
+{
+	struct hand *h = gw_hand_with_client(w);
+
+	hand_group(h, 0x5c000010, 2);
+	hand_slice(h, 0x5c000010, 500);
+	gw_open(w);
+	assert_true(gw_sees(w, h->pid, NULL));
+}
+
 /* RM names one child of each kind: of a group with random handles one channel is known, and that
  * one gets the work here. Work of the other channels could not be stopped. */
 GPU_TEST(a_process_with_random_handles_is_found)

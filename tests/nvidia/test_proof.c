@@ -99,21 +99,42 @@ GPU_TEST(without_channel_states_a_release_counts_if_the_process_works)
 	TEST_WAIT(!gw_look(w, a.handle).unsure); /* it works, so it is released */
 }
 
-GPU_TEST(a_confirmed_release_without_work_is_made_once_more)
+GPU_TEST(a_confirmed_release_without_work_is_repeated)
 {
 	struct emu_load *load = gw_load(w);
 	struct gp_action a = gw_settled_action(w, load->pid, 0);
 
 	usleep(600000); /* its work is seen */
 	assert_true(asked(w, true, a.handle).held);
-	emu_control(&w->emu, "skip 0xffffffff 1");
+	emu_control(&w->emu, "skip 0xffffffff 2");
 	emu_control(&w->emu, "read_channels enabled");
 	assert_int_equal(asked(w, false, a.handle).failed, 0);
 	assert_int_equal(gw_look(w, a.handle).evidence, GP_EVIDENCE_DRIVER);
 	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
+	assert_true(gw_look(w, a.handle).unfinished);
 	TEST_WAIT(!emu_groups_held(&w->emu, load->pid));
 	TEST_WAIT(!gw_look(w, a.handle).evidence);
+	assert_false(gw_look(w, a.handle).unfinished);
 	assert_false(gw_look(w, a.handle).unsure);
+}
+
+/* The late effect is that of a second device for the GPU here. */
+GPU_TEST(after_a_hold_that_failed_a_late_one_is_expected_for_a_while)
+{
+	struct gpu_world other = {.emu = w->emu};
+	struct emu_load *load = gw_load(w, "--idle");
+	struct gp_action a = {.handle = gw_attach(w, load->pid)};
+
+	emu_control(&w->emu, "skip 0xffffffff 2"); /* and the release that gives it up */
+	assert_int_equal(asked(w, true, a.handle).failed, -EIO);
+	assert_true(gw_look(w, a.handle).unfinished);
+	assert_true(gw_act(&other, GW_HOLD, gw_attach(&other, load->pid), 0).held);
+	TEST_WAIT(gw_look(w, a.handle).held);
+	assert_true(gw_look(w, a.handle).unfinished);
+	assert_int_equal(asked(w, false, a.handle).failed, 0);
+	assert_true(gw_look(w, a.handle).unfinished);
+	TEST_WAIT(!gw_look(w, a.handle).unfinished);
+	gw_close(&other);
 }
 
 /* What was seen during the hold says nothing about the work before it. */

@@ -64,8 +64,35 @@ GPU_TEST(a_tiny_slice_is_no_programs_own)
 
 	assert_int_equal(gw_look(w, handle).slice_us, 1);
 	emu_control(&w->emu, "clear_faults");
-	emu_control(&w->emu, "fault set_timeslice 0x65 1"); /* it would set what it has */
 	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+	assert_int_equal(slice_of(w, load), 2048);
+}
+
+/* The undo does not ask whether the group has its own slice already: the answer may be wrong. */
+GPU_TEST(an_undo_sets_the_slice_whatever_the_driver_says_of_it)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = gw_attach(w, load->pid);
+	struct gp_undo undo = record_of(w, handle);
+
+	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+	emu_control(&w->emu, "read_slice 2048");
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+	assert_int_equal(slice_of(w, load), 2048);
+	emu_control(&w->emu, "clear_faults");
+}
+
+GPU_TEST(the_record_of_a_hold_restores_no_slice)
+{
+	struct emu_load *load = gw_load(w);
+	uint32_t handle = attach_with_wrong_slice(w, load, 777);
+	struct gp_undo undo = record_of(w, handle);
+
+	undo.hold_only = true;
+	emu_control(&w->emu, "clear_faults");
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
 	assert_int_equal(slice_of(w, load), 2048);
 }
 

@@ -13,6 +13,7 @@
 struct book {
 	struct rig *rig;
 	bool has[TASKS]; /* by handle */
+	bool has_slice[TASKS];
 	uint64_t undone_ns[TASKS];
 	int fails;      /* -errno of writing one */
 	int then_fails; /* the same, after the undo */
@@ -30,6 +31,7 @@ static int write_record(void *arg, const struct gp_undo *undo)
 	if (book.fails)
 		return book.fails;
 	book.has[undo->data[0]] = true;
+	book.has_slice[undo->data[0]] = !undo->hold_only;
 	return (int)undo->data[0];
 }
 
@@ -178,6 +180,52 @@ BOTH_TEST(what_was_undone_between_two_looks_comes_back_with_a_record)
 			assert_int_equal(changed_without_record(r), 0);
 			rig_free(r);
 		}
+}
+
+BOTH_TEST(the_slices_of_a_record_count_before_a_slice_is_changed)
+{
+	struct rig *r = start(true);
+
+	run(r, 50 * MS);
+	for (unsigned i = 0; i < TASKS; i++)
+		assert_int_equal(book.has_slice[i], !(i % 2));
+	want(2, GP_RUN, 700);
+	run(r, 50 * MS);
+	assert_int_equal(rig_is(r, 1)->slice_us, 700);
+	assert_true(book.has_slice[1]);
+	rig_free(r);
+}
+
+/* Its release was none, or a hold that failed has taken effect late. */
+TEST(a_hold_that_shows_after_an_unfinished_release_is_ended)
+{
+	struct rig *r = rig_new();
+
+	memset(&book, 0, sizeof book);
+	book.rig = r;
+	r->config.before_change = write_record;
+	r->config.drop_record = drop_record;
+	rig_add(r, GP_UNMANAGED);
+	rig_make(r);
+	rig_set_policy(r, &watching);
+	run(r, 20 * MS);
+	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
+	run(r, 20 * MS);
+	assert_true(rig_is(r, 0)->held && book.has[0]);
+	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
+	rig_is(r, 0)->unfinished = true;
+	run(r, 100 * MS);
+	assert_true(!rig_is(r, 0)->held && book.has[0]);
+	rig_is(r, 0)->held = true;
+	run(r, 100 * MS);
+	assert_true(!rig_is(r, 0)->held && book.has[0]);
+	rig_is(r, 0)->unfinished = false;
+	run(r, 100 * MS);
+	assert_false(book.has[0]);
+	rig_is(r, 0)->held = true; /* by another process */
+	run(r, 100 * MS);
+	assert_true(rig_is(r, 0)->held);
+	rig_free(r);
 }
 
 /* At the first action, the second, and so on, also at those that come of the undo before. */

@@ -104,6 +104,24 @@ TEST_WITH(the_older_record_of_a_task_stays_unless_it_proved_wrong, set_up, tear_
 	gp_undo_close(file);
 }
 
+TEST_WITH(the_slices_of_a_record_count_from_the_first_change_of_the_slice_on, set_up, tear_down)
+{
+	struct gp_undo_file *file = open_it();
+	struct gp_undo hold = record(5), slice = record(5);
+	struct gp_undo_entry e;
+	int slot;
+
+	hold.hold_only = true;
+	slot = gp_undo_put(file, "nvidia", &hold);
+	assert_true(gp_undo_get(file, (unsigned)slot, &e) && e.undo.hold_only);
+	assert_int_equal(gp_undo_put(file, "nvidia", &slice), slot);
+	assert_true(gp_undo_get(file, (unsigned)slot, &e) && !e.undo.hold_only);
+	assert_int_equal(gp_undo_put(file, "nvidia", &hold), slot); /* also for a later hold */
+	assert_true(gp_undo_get(file, (unsigned)slot, &e) && !e.undo.hold_only);
+	assert_true(is_whole(&e));
+	gp_undo_close(file);
+}
+
 TEST_WITH(slots_are_used_again_and_a_full_file_says_so, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();

@@ -175,7 +175,8 @@ static void nv_close(struct gp_gpu *gpu)
 	release_sources(d);
 }
 
-/* The first call waits until the RM thread has examined every process once. */
+/* The first call waits until the RM thread has examined every process once, and until those that
+ * have just been found are settled. */
 static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_nv_gpu *d = of(gpu);
@@ -183,7 +184,7 @@ static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, un
 
 	(void)now_ns;
 	pthread_mutex_lock(&d->requests.lock);
-	while (!d->swept)
+	while (!d->listed)
 		pthread_cond_wait(&d->requests.changed, &d->requests.lock);
 	n = d->nseen ? (int)d->nseen : d->scan_error;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)

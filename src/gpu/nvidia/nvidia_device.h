@@ -86,10 +86,12 @@ struct gp_nv_task {
 	bool draws;        /* the process has graphics objects, whose work is not held */
 	/* Begin and end of the call of the last hold or release; 0: there was none. */
 	uint64_t switch_ns, switched_ns;
-	uint64_t read_ns;    /* when RM was last asked for the state of its channels */
-	uint64_t hold_ns;    /* begin of the call of the last hold */
-	bool distrusted;     /* it worked while it was held */
-	bool released_again; /* since the last hold, see gp_nv_proof_wants_release */
+	uint64_t read_ns;  /* when RM was last asked for the state of its channels */
+	uint64_t hold_ns;  /* begin of the call of the last hold */
+	bool distrusted;   /* it worked while it was held */
+	uint64_t late_ns;  /* end of the last hold that failed: it may take effect late; 0: not */
+	uint64_t again_ns; /* when to repeat a release without work */
+	unsigned repeated; /* how often the pause was doubled */
 	struct gp_undo undo;
 
 	/* Written by the sampler. */
@@ -133,10 +135,10 @@ struct gp_nv_gpu {
 	char pci[16];
 
 	struct gp_requests requests; /* its lock protects the members down to `generation` */
-	bool swept;
-	int scan_error;     /* -errno: the last sweep could not examine every process */
-	pid_t scan_missing; /* the first of these; 0: not known */
-	bool fresh;         /* a task was attached: the RM thread publishes it */
+	bool listed;                 /* the first scan() has an answer */
+	int scan_error;              /* -errno: the last sweep could not examine every process */
+	pid_t scan_missing;          /* the first of these; 0: not known */
+	bool fresh;                  /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
@@ -161,6 +163,8 @@ struct gp_nv_gpu {
 	/* Processes that could not be added: pid -> number of open files at that time; for those
 	 * that RM lists, pid | 1 << 32 -> start time. */
 	struct gp_table examined;
+	bool swept;           /* a sweep was complete */
+	uint64_t swept_ns;    /* when the first was */
 	bool has_pids;        /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;      /* begun */
 	int sweep_error;      /* the first error of this sweep that can be temporary */
@@ -243,8 +247,8 @@ void gp_nv_proof_describe(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint6
 			  struct gp_observation *o);
 
 /* Whether the task does no work after a release that the driver confirmed, and the release is to be
- * made once more. Caller holds requests.lock. */
-bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns);
+ * repeated now. Caller holds requests.lock. */
+bool gp_nv_proof_wants_release(struct gp_nv_task *t, uint64_t now_ns);
 
 /* sampler.c */
 void *gp_nv_sampler(void *gpu);

@@ -2,7 +2,8 @@
 /*
  * Puts a process back by an undo record that another, perhaps dead, process wrote. The groups are
  * searched again. The record has their slices; a group that it does not list gets the slice of the
- * first group that it lists.
+ * first group that it lists. The slices are set if the owner of the record may have changed them,
+ * whatever RM reads back before.
  *
  * RM can deny for a while that a group or channel exists, and it would stay disabled for ever. So
  * an undo has succeeded only if each recorded group was found, or is gone by two kinds of answers,
@@ -249,8 +250,9 @@ static uint32_t restore_once(struct gp_nv_target *t, const struct record *r)
 		struct gp_nv_group *g = &t->group[i];
 		uint32_t slice_us = slice_of(r, g), now;
 
-		if (!g->compute || g->gpu_id != r->gpu_id || !slice_us || g->slice_us == slice_us)
+		if (!g->compute || g->gpu_id != r->gpu_id || !slice_us)
 			continue;
+		g->slice_is_ours = true; /* it is not the original one */
 		now = gp_nv_set_slice(t, g, slice_us);
 		status = status ? status : now;
 	}
@@ -476,6 +478,14 @@ static int replay_on_process(const struct gp_undo *undo, struct gp_rm *rm, const
 	return 0;
 }
 
+/* 0: the slice is not set. */
+static void forget_slices(struct record *r)
+{
+	r->slice_us = 0;
+	for (uint32_t i = 0; i < GROUPS_MAX; i++)
+		r->group[i].slice_us = 0;
+}
+
 int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 {
 	struct record r = {0};
@@ -488,6 +498,8 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	memcpy(&r, undo->data, undo->size);
 	if (r.n > GROUPS_MAX || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
+	if (undo->hold_only)
+		forget_slices(&r);
 	open_rm(&rm, &r);
 	if (gp_process_gone(undo->pid, undo->start_time))
 		code = replay_on_heir(undo, &rm, &r, err);
@@ -567,7 +579,15 @@ static void search_far(struct gp_nv_target *t)
 		;
 }
 
-/* The same until two searches agree. */
+static bool has_tiny_slice(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		if (t->group[i].compute && t->group[i].slice_us <= GP_TINY_SLICE_US)
+			return true;
+	return false;
+}
+
+/* The same until two searches agree, and two readings of the slices. */
 static uint32_t release_surely(struct gp_nv_target *t, struct gp_rm *rm, int *groups)
 {
 	uint32_t status = NO_ANSWER;
@@ -582,7 +602,7 @@ static uint32_t release_surely(struct gp_nv_target *t, struct gp_rm *rm, int *gr
 			break;
 		if (!search_again(t, NULL))
 			status = NO_ANSWER;
-		if (!status)
+		if (!status && !has_tiny_slice(t))
 			break;
 	}
 	return status;

@@ -140,11 +140,12 @@ static void end_sweep(struct gp_nv_gpu *d)
 	d->sweep_ns = gp_time_add(gp_monotonic_ns(),
 				  d->has_pids && !d->sweep_error ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
-	pthread_mutex_lock(&d->requests.lock);
+	if (!d->swept)
+		d->swept_ns = gp_monotonic_ns();
 	d->swept = true;
+	pthread_mutex_lock(&d->requests.lock);
 	d->scan_error = d->sweep_error;
 	d->scan_missing = d->sweep_missing;
-	pthread_cond_broadcast(&d->requests.changed);
 	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }

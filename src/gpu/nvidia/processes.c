@@ -462,8 +462,38 @@ static bool reopen(struct gp_nv_gpu *d, uint64_t now_ns)
 	return true;
 }
 
+static bool all_settled(struct gp_nv_gpu *d)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		struct gp_nv_process *p = d->process[i];
+
+		if (p->leader || !gp_nv_computes(&p->target))
+			continue;
+		note_settled(p);
+		all &= p->settled;
+	}
+	return all;
+}
+
+/* The caller of the first scan() may be a command, which has no later scan: a process that is not
+ * settled would be missing. After SETTLE_NS only groups that came since then can be unsettled. */
+static void end_first_scan(struct gp_nv_gpu *d, uint64_t now_ns)
+{
+	if (d->listed || !d->swept || (!all_settled(d) && now_ns < d->swept_ns + SETTLE_NS))
+		return;
+	gp_nv_publish_seen(d);
+	pthread_mutex_lock(&d->requests.lock);
+	d->listed = true;
+	pthread_cond_broadcast(&d->requests.changed);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_nv_notify(d);
+}
+
 bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 {
+	end_first_scan(d, now_ns);
 	if (reopen(d, now_ns))
 		return true;
 	if (gp_nv_list_computing(d, now_ns))
@@ -498,6 +528,8 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 
 	if (!is_open(d) && d->reopen_ns < next_ns)
 		next_ns = d->reopen_ns;
+	if (d->swept && !d->listed && d->swept_ns + SETTLE_NS < next_ns)
+		next_ns = d->swept_ns + SETTLE_NS;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
 

@@ -12,8 +12,10 @@
  *
  * A program without work looks like one that was not released. So where the driver reads channels
  * back as enabled, nothing disproves that. A hold of a part of the queues that the driver does not
- * tell may also stop all work. If the task worked before the hold, and not for AGAIN_NS after the
- * release, the release is made once more, which changes nothing for a program that runs. A machine
+ * tell may also stop all work. If the task worked before the hold, and not since, the release is
+ * unfinished: it is repeated, at longer and longer intervals, which changes nothing for a program
+ * that runs. A hold that failed may take effect late, after the release that gave it up: that
+ * release is unfinished until the driver reads it back LATE_NS later. A machine
  * with neither records of context switches nor NVML has no other source than the driver: the
  * accepted call counts, and is said to be only that.
  */
@@ -25,7 +27,9 @@
 #define HOLD_LOOK_NS    (1200 * GP_NS_PER_MS)
 #define TRUST_NS        (2 * GP_NS_PER_S)
 #define RELEASE_LOOK_NS (2 * GP_NS_PER_S)
-#define AGAIN_NS        (2 * GP_NS_PER_S)
+#define AGAIN_NS        (2 * GP_NS_PER_S) /* then twice as long, up to */
+#define AGAIN_DOUBLED   3                 /* times */
+#define LATE_NS         (5 * GP_NS_PER_S)
 #define BEFORE_NS       (2 * GP_NS_PER_S) /* work so long before a hold goes on after it */
 
 bool gp_nv_proof_counts_use(const struct gp_nv_gpu *d, const struct gp_nv_task *t)
@@ -47,12 +51,14 @@ void gp_nv_proof_begin(struct gp_nv_task *t, uint64_t begun_ns, uint64_t now_ns)
 {
 	if (t->hold_want) {
 		t->hold_ns = begun_ns;
-		t->released_again = false;
+		t->late_ns = t->hold_failed ? now_ns : 0;
 	} else {
 		t->distrusted &= works_on(t);
 	}
 	t->switch_ns = begun_ns;
 	t->switched_ns = now_ns;
+	t->again_ns = now_ns + AGAIN_NS;
+	t->repeated = 0;
 }
 
 static void describe_hold(struct gp_nv_task *t, bool any_source, uint64_t now_ns,
@@ -77,13 +83,27 @@ static bool misses_work(const struct gp_nv_task *t)
 	       t->worked_ns + BEFORE_NS > t->hold_ns;
 }
 
-bool gp_nv_proof_wants_release(const struct gp_nv_task *t, uint64_t now_ns)
+/* A hold that failed is given up. */
+static bool is_to_be_released(const struct gp_nv_task *t)
 {
-	bool released = t->hold_want == !!t->hold_failed; /* a hold that failed is given up */
+	return t->switched_ns && t->hold_want == !!t->hold_failed;
+}
 
-	return t->switched_ns && released && !t->held && !t->unsure && !t->untold &&
-	       !t->holds_queued && !t->released_again && misses_work(t) &&
-	       now_ns > t->switched_ns + AGAIN_NS;
+bool gp_nv_proof_wants_release(struct gp_nv_task *t, uint64_t now_ns)
+{
+	if (!is_to_be_released(t) || t->held || t->unsure || t->untold || t->holds_queued ||
+	    !misses_work(t) || now_ns < t->again_ns)
+		return false;
+	t->repeated += t->repeated < AGAIN_DOUBLED;
+	t->again_ns = now_ns + (AGAIN_NS << t->repeated);
+	return true;
+}
+
+static bool is_unfinished(struct gp_nv_task *t)
+{
+	if (!t->held && t->read_ns > t->late_ns + LATE_NS)
+		t->late_ns = 0;
+	return is_to_be_released(t) && t->has_groups && (t->late_ns || misses_work(t));
 }
 
 /* Nothing but the driver says that it is released. A task that NVML has seen before the hold, and
@@ -123,6 +143,7 @@ void gp_nv_proof_describe(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint6
 
 	if (!t->switched_ns || t->holds_queued)
 		return;
+	o->unfinished = is_unfinished(t);
 	if (t->hold_failed) {
 		if (lacks_proof(t, counts_use))
 			o->evidence = GP_EVIDENCE_DRIVER;

@@ -330,6 +330,7 @@ static void publish_outcome(struct gp_nv_gpu *d, struct action *batch, unsigned 
 void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	uint32_t queue[GP_NV_SPLITS_MAX + 1];
+	bool first = false;
 	unsigned n = 0;
 
 	pthread_mutex_lock(&d->requests.lock);
@@ -339,7 +340,7 @@ void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p)
 		if (!t->used || gp_nv_find_process(d, t->key) != p ||
 		    !gp_nv_proof_wants_release(t, now()))
 			continue;
-		t->released_again = true;
+		first |= t->repeated == 1;
 		queue[n++] = t->queue;
 	}
 	pthread_mutex_unlock(&d->requests.lock);
@@ -351,7 +352,7 @@ void gp_nv_release_again(struct gp_nv_gpu *d, struct gp_nv_process *p)
 			if (gp_nv_is_of_task(d, p, ref.group, queue[i]))
 				gp_nv_switch(&ref, 1, false);
 		}
-	if (n)
+	if (first)
 		gp_log(GP_LOG_INFO, "release.no-work", "pid=%d", p->target.pid);
 }
 
