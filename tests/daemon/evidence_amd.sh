@@ -44,6 +44,8 @@ makes_progress "$load" || fail 'no progress'
 # A queue without packets stays suspended after a RESUME that does nothing and is confirmed. The
 # release is asked for again by each resume, and ends the session.
 start_kfd_load --queues 1 --idle
+# shellcheck disable=SC2016 # until_true expands it
+until_true eval '"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $LOAD)" >/dev/null' || fail 'the daemon does not see the idle program'
 expect 0 '' 'a class' "$GPREEMPT" set "$LOAD" --class be
 for again in "$LOAD" --all '--all --no-daemon'; do
 	expect 0 '' 'a hold of an idle program' "$GPREEMPT" suspend "$LOAD"
