@@ -14,6 +14,7 @@
 #define AGAIN_NS     (5 * GP_NS_PER_S)  /* a release that fails is repeated for so long */
 #define AGAIN_MIN_NS (1 * GP_NS_PER_MS) /* before the first repetition; doubled each time */
 #define AGAIN_MAX_NS (500 * GP_NS_PER_MS)
+#define DOUBT_NS     (900 * GP_NS_PER_MS) /* without work after a release */
 #define RECORD_NS    (5 * GP_NS_PER_S)    /* for a back end to describe how to undo */
 #define STEP_NS      (200 * GP_NS_PER_MS) /* between heartbeats while the driver works */
 #define PAUSE_NS     (20 * GP_NS_PER_MS)  /* between two observations of a device without events */
@@ -404,7 +405,13 @@ int gp_holds_put_back(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* The record of an unfinished release is left to the keeper, without an owner. */
+/* Whether the work of the task has been looked for and was not seen. */
+static bool is_in_doubt(const struct gp_hold *h)
+{
+	return h->last.unfinished && now() > h->asked_ns + DOUBT_NS && !gp_pidfd_ended(h->pidfd);
+}
+
+/* The record of a release that is in doubt is left to the keeper, without an owner. */
 static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
 	unsigned slot = (unsigned)h->slot;
@@ -414,7 +421,7 @@ static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 	if (h->attached)
 		gp_gpu_detach(h->ref.gpu, h->handle);
 	drop &= h->slot >= 0 && gp_undo_get(holds->undo, slot, &e) && e.owner == getpid();
-	if (drop && h->last.unfinished && !gp_pidfd_ended(h->pidfd))
+	if (drop && is_in_doubt(h))
 		gp_undo_give_back(holds->undo, slot, &e);
 	else if (drop)
 		gp_undo_drop_same(holds->undo, slot, &e);

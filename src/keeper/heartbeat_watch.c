@@ -40,6 +40,8 @@
 #define BACKOFF_MAX_NS   (30 * GP_NS_PER_S) /* after an undo that succeeded */
 #define FAILED_MAX_NS    GP_NS_PER_S        /* after one that failed: a program may stand still */
 
+#define CONFIRM_NS       (5 * GP_NS_PER_S) /* from an undo without work to its repetition */
+
 #define KILL_AFTER       3 /* failed attempts to take a task from a silent owner */
 #define UNKILLABLE_AFTER 8 /* checks */
 
@@ -153,18 +155,20 @@ static void take(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *
 
 	gp_replay_ask(&w->replay, slot, &taken,
 		      belongs_to_scheduler(w, e) ? w->scheduler.heartbeats
-						 : w->record[slot].heartbeat_ns);
+						 : w->record[slot].heartbeat_ns,
+		      false);
 }
 
 static void check_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
 			 uint64_t now_ns)
 {
 	if (watch_owner(w, slot, e)) {
+		w->record[slot].repeat = false;
 		if (!e->claimed && is_overdue(w, slot, e) && is_due(w, slot, now_ns))
 			take(w, slot, e);
 	} else if (e->owner || is_due(w, slot, now_ns)) { /* the first attempt is made at once */
 		if (gp_undo_claim(w->file, slot, e))
-			gp_replay_ask(&w->replay, slot, e, 0);
+			gp_replay_ask(&w->replay, slot, e, 0, w->record[slot].repeat);
 		else if (w->search_ns > now_ns + INTERVAL_NS)
 			w->search_ns = now_ns + INTERVAL_NS; /* another process has it */
 	}
@@ -203,6 +207,13 @@ static void search(struct gp_watch *w, uint64_t now_ns)
 	forget_owners(w);
 }
 
+static void try_again_in(struct gp_watch *w, unsigned slot, uint64_t ns)
+{
+	w->record[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), ns);
+	if (w->record[slot].not_before_ns < w->search_ns)
+		w->search_ns = w->record[slot].not_before_ns;
+}
+
 static void try_again_later(struct gp_watch *w, unsigned slot, uint64_t most_ns)
 {
 	uint64_t *backoff_ns = &w->record[slot].backoff_ns;
@@ -210,9 +221,7 @@ static void try_again_later(struct gp_watch *w, unsigned slot, uint64_t most_ns)
 	*backoff_ns = *backoff_ns ? 2 * *backoff_ns : BACKOFF_MIN_NS;
 	if (*backoff_ns > most_ns)
 		*backoff_ns = most_ns;
-	w->record[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), *backoff_ns);
-	if (w->record[slot].not_before_ns < w->search_ns)
-		w->search_ns = w->record[slot].not_before_ns;
+	try_again_in(w, slot, *backoff_ns);
 }
 
 /* Only the owner can release the task, and it does not run. */
@@ -245,11 +254,26 @@ static void note_failure(struct gp_watch *w, unsigned slot, const struct gp_undo
 		kill_owner(w, e);
 }
 
+/* Only the driver says that the process of a dead owner is released: the undo is made once more,
+ * later. With --once there is no later. */
+static void confirm_later(struct gp_watch *w, unsigned slot, const struct gp_undo_entry *entry)
+{
+	gp_undo_note_failure(w->file, slot, 0);
+	w->record[slot].repeat = true;
+	try_again_in(w, slot, w->timeout_ns == GP_NEVER ? 0 : CONFIRM_NS);
+	gp_undo_give_back(w->file, slot, entry);
+}
+
 static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *entry, int result)
 {
 	struct gp_watch *w = arg;
 
 	w->undone += result != -ECANCELED;
+	w->record[slot].repeat = false;
+	if (result == -EINPROGRESS) {
+		confirm_later(w, slot, entry);
+		return;
+	}
 	if (result != -ECANCELED)
 		gp_undo_note_failure(w->file, slot, result ? gp_monotonic_ns() : 0);
 	if (!result)

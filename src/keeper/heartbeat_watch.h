@@ -25,6 +25,7 @@ struct gp_watched {
 struct gp_watched_record {
 	uint64_t not_before_ns, backoff_ns; /* of the next attempt */
 	uint64_t heartbeat_ns;              /* of an owner that is not the scheduler */
+	bool repeat;                        /* only the driver confirmed the last undo */
 	unsigned missed;                    /* consecutive checks without a heartbeat */
 	unsigned asked;                     /* checks since its release was asked for */
 	unsigned failures;                  /* consecutive failed attempts, with a living owner */

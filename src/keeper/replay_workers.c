@@ -34,6 +34,7 @@ struct job {
 	uint32_t state;
 	int32_t result;
 	uint64_t heartbeats;
+	bool is_repetition;                   /* of an undo that only the driver confirmed */
 	struct warning warning[WARNINGS_MAX]; /* since the last undo that succeeded */
 	unsigned nwarnings;                   /* the next one's index */
 	struct gp_undo_entry entry;
@@ -110,19 +111,19 @@ static void log_changes(void *arg, enum gp_log_level level, const char *line)
 }
 
 /* A process that is not seen to work may have nothing to do, or the driver's answers are wrong. The
- * undo is made once more, unless an owner that lives may hold the process again. */
-static int confirm(const struct gp_undo_entry *e, struct gp_error *err)
+ * undo is made once more later, unless an owner that lives may hold the process again. */
+static int confirm(struct job *job)
 {
+	const struct gp_undo_entry *e = &job->entry;
 	bool seen = gp_record_look(e, LOOK_NS) == GP_EVIDENCE_ENOUGH;
-	int code = seen || !e->claimed ? 0 : gp_record_undo(e, err);
 
-	if (!code)
+	if (!job->is_repetition)
 		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s%s", e->undo.pid, e->backend,
 		       seen ? "" : " confirmed_by=driver");
-	return code;
+	return seen || !e->claimed || job->is_repetition ? 0 : -EINPROGRESS;
 }
 
-static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
+static int undo(const struct gp_replay *r, unsigned slot, struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
 	uint64_t began_ns = gp_monotonic_ns();
@@ -136,10 +137,10 @@ static int undo(const struct gp_replay *r, unsigned slot, const struct job *job)
 	code = gp_record_undo(e, &err);
 	if (!code && !e->claimed)
 		gp_undo_note_undone(r->file, slot, began_ns);
-	code = code ? code : confirm(e, &err);
-	if (code)
-		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d owner=%d errno=%d why=%s", e->undo.pid,
-		       e->owner, -code, gp_log_quote(why, sizeof why, err.text));
+	if (!code)
+		return confirm(job);
+	gp_log(GP_LOG_WARN, "undo.failed", "pid=%d owner=%d errno=%d why=%s", e->undo.pid, e->owner,
+	       -code, gp_log_quote(why, sizeof why, err.text));
 	/* -ETIMEDOUT means to the keeper that the worker had to be killed. */
 	return code == -ETIMEDOUT ? -EIO : code;
 }
@@ -257,12 +258,13 @@ void gp_replay_end(struct gp_replay *r)
 }
 
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-		   uint64_t heartbeats)
+		   uint64_t heartbeats, bool is_repetition)
 {
 	struct job *job = &r->board->job[slot];
 
 	job->entry = *entry;
 	job->heartbeats = heartbeats;
+	job->is_repetition = is_repetition;
 	set_state(job, TODO);
 }
 

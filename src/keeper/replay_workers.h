@@ -21,7 +21,8 @@
 #define GP_REPLAY_LOST     64            /* killed workers that may hang in the kernel */
 
 /* `result`: 0 or -errno. -ECANCELED: the owner sends heartbeats again, and the record was not
- * undone. -ETIMEDOUT: the driver did not answer. */
+ * undone. -EINPROGRESS: it was undone, by the driver's answer alone. -ETIMEDOUT: the driver did not
+ * answer. */
 typedef void gp_replay_done_fn(void *arg, unsigned slot, const struct gp_undo_entry *entry,
 			       int result);
 
@@ -55,9 +56,10 @@ uint64_t gp_replay_heartbeats(const struct gp_undo_file *file, unsigned slot,
 /*
  * Requests that a record is undone. If the record is not claimed, its owner is alive. Then it is
  * undone only while gp_replay_heartbeats equals `heartbeats`, or if its release was asked for.
+ * `is_repetition`: of an undo that ended with -EINPROGRESS.
  */
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-		   uint64_t heartbeats);
+		   uint64_t heartbeats, bool is_repetition);
 
 /* Whether the record of this slot, or of any slot, is being undone. */
 bool gp_replay_has(const struct gp_replay *r, unsigned slot);

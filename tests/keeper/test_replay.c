@@ -93,7 +93,7 @@ static void ask(unsigned slot, uint64_t what, bool claimed, uint64_t heartbeats)
 				  .claimed = claimed};
 
 	assert_false(gp_replay_has(&replay, slot));
-	gp_replay_ask(&replay, slot, &e, heartbeats);
+	gp_replay_ask(&replay, slot, &e, heartbeats, false);
 	assert_true(gp_replay_has(&replay, slot));
 }
 
@@ -179,7 +179,7 @@ TEST_WITH(a_process_that_cannot_be_examined_does_not_hold_up_the_others, set_up,
 	gp_replay_ask(&replay, 0,
 		      &(struct gp_undo_entry){.undo = {.key = GOOD, .pid = pid, .start_time = 1},
 					      .claimed = true},
-		      0);
+		      0, false);
 	for (unsigned i = 1; i < SLOTS; i++)
 		ask(i, GOOD, true, 0);
 	assert_true(run_until(1, SLOTS - 1) < GP_REPLAY_LIMIT_NS);
@@ -202,7 +202,7 @@ TEST_WITH(what_lives_is_undone_before_what_has_ended, set_up, tear_down)
 
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		ask(i, HANGS, true, 0); /* of an ended process */
-	gp_replay_ask(&replay, GP_REPLAY_WORKERS, &e, 0);
+	gp_replay_ask(&replay, GP_REPLAY_WORKERS, &e, 0, false);
 	run_until(GP_REPLAY_WORKERS, 1);
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		assert_int_equal(outcome[i].times, 0);

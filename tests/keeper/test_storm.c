@@ -136,7 +136,7 @@ KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon)
 	kw_kill(&w->scheduler);
 	if (!w->keeper.pid)
 		kw_start_keeper(w, "1");
-	KW_WITHIN(1000, kw_records(w) == 0);
+	TEST_WAIT(kw_records(w) == 0);
 	for (int i = 0; i < LOADS; i++) {
 		TEST_WAIT(!kw_is_held(w, i));
 		kw_wait_progress(w, i);
