@@ -220,7 +220,7 @@ void gp_log_shared(const struct gp_proc *proc);
 uint64_t gp_lease_add(struct gp_control *c, struct gp_proc *proc, uint64_t for_ns);
 /* False: there is no such lease (any more). */
 bool gp_lease_renew(struct gp_proc *proc, uint64_t lease, uint64_t for_ns);
-struct gp_lease *gp_lease_find(struct gp_proc *proc, uint64_t lease);
+struct gp_lease *gp_lease_find(struct gp_proc *proc, uint64_t number);
 bool gp_lease_drop(struct gp_proc *proc, uint64_t lease);
 bool gp_hold_has_reason(const struct gp_proc *proc);
 /* Forgets the hold, with all reasons. The caller releases the tasks. */

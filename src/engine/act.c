@@ -216,8 +216,7 @@ static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 	       (t->unsure || t->held != wants_hold(t) || is_to_be_held_again(t) ||
 		t->release_again) &&
 	       (e->gpu->info.caps & GP_CAP_HOLD) &&
-	       (wants_hold(t) || t->our_hold || t->unfinished || !left_alone ||
-		t->release_again);
+	       (wants_hold(t) || t->our_hold || t->unfinished || !left_alone || t->release_again);
 }
 
 /* Copies the plan into the task. */

@@ -97,13 +97,13 @@ LIB_TEST_ON(a_release_without_effect_is_noticed_when_the_driver_restores_the_pro
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
 	snprintf(control, sizeof control, "evict %d", load->pid);
-	kfd_emu_control(&w->amd, control);
+	kfd_emu_control(&w->amd, "%s", control);
 	emulator_sleep_ms(200);
 	kfd_emu_control(&w->amd, "ignore resume_queues 1 1");
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 1);
 	assert_int_equal(lw_held(w, load->pid), 1);
 	snprintf(control, sizeof control, "restore %d", load->pid);
-	kfd_emu_control(&w->amd, control);
+	kfd_emu_control(&w->amd, "%s", control);
 	TEST_WAIT(!lw_held(w, load->pid));
 	lw_must_run(w, load->pid);
 }
@@ -139,8 +139,8 @@ LIB_TEST_ON(a_release_that_fails_leaves_queues_whose_state_is_not_known, amd)
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_false(lw_queue(g, 0).unsure);
 	for (int i = 0; i < 4; i++) {
-		kfd_emu_control(&w->amd, fault[i][0]);
-		kfd_emu_control(&w->amd, fault[i][1]);
+		kfd_emu_control(&w->amd, "%s", fault[i][0]);
+		kfd_emu_control(&w->amd, "%s", fault[i][1]);
 		assert_true(gpreempt_resume_queues(g, NULL, 0) < 0);
 		assert_int_equal(lw_held(w, load->pid), 2);
 		for (unsigned k = 0; k < 2; k++)

@@ -756,9 +756,10 @@ static int release_again(struct gp_kfd_thread *h, struct gp_amd_task *const *tas
 /* That the driver does not find a process with queues does not mean that they run. */
 static int believe_gone(const struct gp_amd_task *task, int code)
 {
-	bool gone = gp_process_gone(task->pid, task->start_time) || !has_queues(task->pid);
-
-	return code == -ESRCH && !gone ? -EIO : code;
+	if (code != -ESRCH || gp_process_gone(task->pid, task->start_time) ||
+	    !has_queues(task->pid))
+		return code;
+	return -EIO;
 }
 
 /* A task without a session has no suspended queues, unless its work shows the contrary. */

@@ -4,12 +4,13 @@
  *
  *   hold     proven if packets wait in each queue while no waves run, for STALL_NS, or if no read
  *            pointer moves for HOLD_LOOK_NS. A queue without waiting packets shows nothing: it may
- *            have a short kernel now and then. Disproved if that of any queue moves, at any time
- * until the release, or if waves still run. Without a count of waves, or without readable pointers,
- * a kernel that was taken before the hold is not seen: the answer says that only the driver
- * confirms the hold. release  proven if, of each queue, the read pointer has moved or no packet
- * waits. Waves that occupy compute units prove it for a task with one queue: the driver counts them
- * for the process. Disproved if packets wait in a queue and its pointer does not move for
+ *            have a short kernel now and then. Disproved if the pointer of any queue moves, at any
+ *            time until the release, or if waves still run. Without a count of waves, or without
+ *            readable pointers, a kernel that was taken before the hold is not seen: the answer
+ *            says that only the driver confirms the hold.
+ *   release  proven if, of each queue, the read pointer has moved or no packet waits. Waves that
+ *            occupy compute units prove it for a task with one queue: the driver counts them for
+ *            the process. Disproved if packets wait in a queue and its pointer does not move for
  *            PATIENCE_NS in all; time in which the task is held does not count. If the driver has
  *            evicted the task, nothing is concluded until it has restored it.
  *            Releases can be short: between the requests of a service they last some 100 us. So
