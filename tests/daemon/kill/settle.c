@@ -232,13 +232,14 @@ unsigned count_records(const struct world *w, pid_t owner)
 }
 
 /* Only a daemon that is there has records; a stopped one may have its own yet, of what is undone.
+ * After an undo of which no work was seen, the keeper keeps the record for 5 s, without an owner.
  */
 static bool records_are_right(struct world *w, struct gp_error *err)
 {
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(w->undo, i, &e) && (!w->daemon || e.owner != w->daemon))
+		if (gp_undo_get(w->undo, i, &e) && e.owner && (!w->daemon || e.owner != w->daemon))
 			return no(err, "a record of target %d, by process %d%s", e.undo.pid,
 				  e.owner, gp_undo_owner_lives(&e) ? "" : ", which is dead");
 	return true;
