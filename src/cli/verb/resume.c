@@ -62,7 +62,7 @@ struct released {
 	struct owner owner;
 	struct gp_eviction evicted;
 	enum gp_evidence evidence;
-	const struct gp_gpu_ops *ops; /* whose work is looked for; NULL: the daemon has looked */
+	const struct gp_gpu_ops *ops; /* looks for its work; NULL: the daemon has looked */
 };
 
 /* The results so far. A process is reported once, also if it has several records. */

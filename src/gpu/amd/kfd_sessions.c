@@ -618,7 +618,7 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 	return note_failure(h, task, n, r, true);
 }
 
-/* The tasks of a process whose last request was a hold. */
+/* The tasks of a process that are to be held. */
 static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
 			  struct gp_amd_task *held[HELD_MAX])
 {
